@@ -221,7 +221,7 @@ class AuditLog:
         if self.dropped:
             text += f"; the last {self.dropped:,} are in the sums only"
         if self.untold:
-            text += f"; {_counted(self.untold, 'call', 'calls')} could not be told"
+            text += f"; {_counted(self.untold, 'call', 'calls')} could not be checked"
         return text
 
     def __str__(self) -> str:

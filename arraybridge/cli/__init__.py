@@ -16,10 +16,10 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _open_closed() -> None:
-    """Open what the shell closed, as by ``>&-``; else the next file would get its number.
+    """Open streams that the shell closed (``>&-``): else the next file would get the number.
 
-    What was imported before may have one (libffi keeps a file open): children inherit it, too, for
-    the same reason.
+    An import may have opened such a file already (libffi keeps one open), so children inherit
+    these numbers too.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
@@ -32,12 +32,12 @@ def _open_closed() -> None:
 
 
 def _drop_output() -> None:
-    """Let what is left in the buffer go nowhere: Python writes it at exit, and would fail again."""
+    """Discard the rest of the buffer: Python would write it at exit, and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line, by default on the arguments of the process; the exit status."""
+    """Run the command line, by default with the process's arguments; return the exit status."""
     from .parser import parse
 
     _open_closed()
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return command()
         finally:
             if sys.stdout is not None and not sys.stdout.closed:
-                sys.stdout.flush()  # so that a closed pipe is found here, not at exit
+                sys.stdout.flush()  # to notice a closed pipe here, not at exit
     except KeyboardInterrupt:
         if sys.stderr.isatty():
             print(file=sys.stderr)  # the terminal has echoed ^C

@@ -1,4 +1,4 @@
-"""Arrays described in words: one of a library, by its dtype, shape, layout and state."""
+"""Build an array of a library from a description: dtype, shape, layout and state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _part(x: Values, *step: int | None) -> Values:
     return x[(slice(*step),) * x.ndim]
 
 
-#: Layout -> the least rank, and the array of a shape in blocks that ``new(shape)`` gives.
+#: Layout -> the minimum rank, and a function that makes the array from blocks (``new(shape)``).
 LAYOUTS: dict[str, tuple[int, Callable[..., Values]]] = {
     "contiguous": (0, lambda new, shape: new(*shape)),
     "permuted": (2, lambda new, shape: np.moveaxis(new(*shape[1:], shape[0]), -1, 0)),
@@ -38,9 +38,9 @@ LAYOUTS: dict[str, tuple[int, Callable[..., Values]]] = {
     "negative-inner": (1, lambda new, shape: np.flip(new(*shape), -1)),
     "broadcast": (1, lambda new, shape: np.broadcast_to(new(*shape[:-1], 1), shape)),
     "broadcast-outer": (1, lambda new, shape: np.broadcast_to(new(1, *shape[1:]), shape)),
-    "unaligned": (0, lambda new, shape: new(*shape)),  # of a block that begins a byte further on
+    "unaligned": (0, lambda new, shape: new(*shape)),  # in a block that begins one byte later
 }
-#: State -> library -> what brings its array into the state; all may be read-only.
+#: State -> library -> the function that puts an array into the state; all may be read-only.
 STATES: dict[str, dict[str, Callable[[Any], Any]]] = {
     "readonly": {},
     "requires_grad": {
@@ -56,7 +56,7 @@ STATES: dict[str, dict[str, Callable[[Any], Any]]] = {
 
 
 class Case(NamedTuple):
-    """An array to build: of `DTYPES`, `LAYOUTS` and `STATES`."""
+    """An array to build, from `DTYPES`, `LAYOUTS` and `STATES`."""
 
     dtype: str = "float32"
     shape: Shape = (3, 4)
@@ -65,27 +65,29 @@ class Case(NamedTuple):
 
 
 class InexpressibleError(Exception):
-    """The library has no such array; the message says what it lacks."""
+    """The library has no such array; the message states why."""
 
 
 def load(*libraries: str) -> None:
-    """Import libraries in an order in which they load."""
-    order = ("dpnp", "paddle", "tensorflow")  # they share names of libtbb, and of protobuf
+    """Import libraries in an order that works."""
+    order = ("dpnp", "paddle", "tensorflow")  # their copies of libtbb and protobuf conflict
     for name in sorted(libraries, key=lambda name: (*order, name).index(name)):
         library_named(name)
 
 
 def build(library: Any, case: Case) -> Any:
-    """Build the array of a case in a library, which raises where it has no such array."""
+    """Build the array of a case in a library; raise an error if it has no such array."""
     by = STATES.get(case.state or "")
     if by and library not in by:
-        raise InexpressibleError(f"{library} has no such array: only {' and '.join(by)} can be so")
+        raise InexpressibleError(
+            f"{library} has no such array: only {' and '.join(by)} has this state"
+        )
     memory, view = laid_out(case)
     accepts = library_named(library).accepts
-    home = ab.Device(min(accepts.devices))  # the CPU is the least
+    home = ab.Device(min(accepts.devices))  # the CPU has the lowest number
     try:
         held = memory if home.host else ab.convert(memory, library, device=home)
-    except ab.ConversionError as error:  # no device, or none that is driven
+    except ab.ConversionError as error:  # no device, or no driver for it
         raise InexpressibleError(f"{library} has no array here: {error}") from error
     place = ab.inspect(held)
     described = ab.from_pointer(
@@ -93,7 +95,7 @@ def build(library: Any, case: Case) -> Any:
         strides=[step // view.itemsize for step in view.strides],
         byte_offset=view.ctypes.data - memory.ctypes.data, readonly=case.state == "readonly",
     )  # fmt: skip
-    # A library whose own import copies has its arrays contiguous.
+    # If the library copies on import, its arrays are contiguous.
     copied = case.layout == "contiguous" and (accepts.copies or case.dtype in accepts.copied)
     try:
         x = ab.convert(described, library, copy=None if copied else False)
@@ -104,10 +106,10 @@ def build(library: Any, case: Case) -> Any:
 
 
 def _brought(x: Any, library: str, case: Case, bring: Callable[[Any], Any]) -> Any:
-    """Bring an array into the state of a case."""
+    """Put an array into the state of a case."""
     try:
         x = bring(x)
-    except RuntimeError as error:  # torch's, where integers are to have gradients
+    except RuntimeError as error:  # raised by torch for gradients of integers
         raise InexpressibleError(f"{library} has no such array: {first_line(error)}") from error
     if case.state in ("byteorder", "conj", "neg") and case.state not in ab.inspect(x).pending:
         raise InexpressibleError(
@@ -117,12 +119,14 @@ def _brought(x: Any, library: str, case: Case, bring: Callable[[Any], Any]) -> A
 
 
 def laid_out(case: Case) -> tuple[Values, Values]:
-    """Memory on the host, as bytes, and the array of opaque elements that lies in it."""
+    """Return host memory as bytes, and the array of opaque elements in it."""
     rank, view = LAYOUTS[case.layout]
     if len(case.shape) < rank:
-        raise ValueError(f"{case.shape} cannot be {case.layout}: give it more dimensions")
+        raise ValueError(f"{case.shape} cannot be {case.layout}: it needs more dimensions")
     size, begin = ab.DataType(case.dtype).itemsize, int(case.layout == "unaligned")
-    first, last = (0, 1) if case.dtype == "bool" else (4, 59)  # no NaN, nor subnormal, of any dtype
+    first, last = (
+        (0, 1) if case.dtype == "bool" else (4, 59)
+    )  # neither NaN nor subnormal in any dtype
     blocks = []
 
     def new(*shape: int) -> Values:

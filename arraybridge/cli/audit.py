@@ -1,4 +1,4 @@
-"""``audit``: run a program as Python would, and print what it copied on the way."""
+"""``audit``: run a program as Python would, and print what it copied."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from ..auditing import Audit, AuditLog, audit
 from . import screen
 from .screen import Status
 
-_HERE = {__file__, runpy.__file__, "<frozen runpy>"}  # frames that are not the program's
+_HERE = {__file__, runpy.__file__, "<frozen runpy>"}  # frames outside the program
 
 
 def show(args: argparse.Namespace) -> int:
-    """Run the program; its exit status. The report is printed when the process ends."""
+    """Run the program and return its exit status; the report is printed at the process's end."""
     program = [*(args.module or []), *args.program]
     if not program:
         args.fail("name a program to run: audit [options] program.py [arguments], or -m module")
     if args.module is None and not Path(program[0]).exists():
         args.fail(f"cannot open {program[0]!r}: no such file")
     if args.most < 0:
-        args.fail(f"--most is a number of records, got {args.most}")
+        args.fail(f"--most must be 0 or more, got {args.most}")
     file = None
     if args.json:
-        file = args.json.absolute()  # wherever the program goes
+        file = args.json.absolute()  # the program may change the working directory
         try:
-            file.touch()  # tried before the program runs
+            file.touch()  # fail before the program runs
         except OSError as error:
             args.fail(f"cannot write {str(args.json)!r}: {error.strerror}")
     watch = audit(copies=args.copies, libraries=not args.bridge_only, most=args.most)
     watch.__enter__()
-    # Called when Python has waited for the program's threads, after what the program registers.
+    # Runs after the program's threads have ended, and after its own exit handlers.
     atexit.register(_report, watch, program, file, os.getpid())
     return _run(_script if args.module is None else _module, program)
 
 
 def _report(watch: Audit, program: list[str], file: Path | None, process: int) -> None:
-    if os.getpid() != process:  # a child by fork, which ends as its parent does
+    if os.getpid() != process:  # a forked child
         return
     watch.__exit__()
     _flush()
     log = watch.log
     if file is None:
-        unseen = "(methods of NumPy's arrays, as x.copy(), are not seen)"
-        head = f"copies of {' '.join(program)} {unseen}"
+        unseen = "(not including methods of NumPy arrays, such as x.copy())"
+        head = f"copies in {' '.join(program)} {unseen}"
         room = screen.room(sys.stderr)
         print(f"\n{screen.fold(head, room) if room else head}\n{_folded(log)}", file=sys.stderr)
         return
@@ -62,7 +62,7 @@ def _report(watch: Audit, program: list[str], file: Path | None, process: int) -
 
 
 def _folded(log: AuditLog) -> str:
-    """Return the table; where a terminal is too narrow for it, some lines for each row."""
+    """Return the table, or two lines per row if the terminal is too narrow."""
     table, room = str(log), screen.room(sys.stderr)
     if room is None or max(map(len, table.splitlines())) <= room:
         return table
@@ -79,7 +79,7 @@ def _folded(log: AuditLog) -> str:
 
 
 def _run(run: Callable[[str], None], program: list[str]) -> int:
-    """Run a program to its end; return what Python's exit status would be."""
+    """Run a program to its end; return the exit status that Python would return."""
     sys.argv = program
     try:
         run(program[0])
@@ -100,7 +100,7 @@ def _script(path: str) -> None:
     main, place = ModuleType("__main__"), os.path.abspath(path)
     main.__file__, vars(main)["__builtins__"] = place, builtins
     if Path(path).is_dir() or zipfile.is_zipfile(path):
-        runpy.run_path(path, run_name="__main__")  # which puts it on sys.path
+        runpy.run_path(path, run_name="__main__")  # puts it on sys.path
         return
     if not sys.flags.safe_path:
         sys.path[0] = str(Path(path).resolve().parent)
@@ -118,7 +118,7 @@ def _module(name: str) -> None:
 
 
 def _status(code: object) -> int:
-    """Return the exit status of ``SystemExit(code)``, as Python has it."""
+    """Return Python's exit status for ``SystemExit(code)``."""
     if code is None:
         return 0
     if isinstance(code, int):
@@ -129,7 +129,7 @@ def _status(code: object) -> int:
 
 
 def _print_traceback(error: BaseException) -> None:
-    """Print a traceback as Python would, of the program's own frames."""
+    """Print the traceback as Python would, with only the program's frames."""
     _flush()
     error.__traceback__ = frames = _own_frames(error)
     if sys.excepthook is sys.__excepthook__:
@@ -139,7 +139,7 @@ def _print_traceback(error: BaseException) -> None:
 
 
 def _place(error: BaseException) -> str:
-    """Say where a program was: at the last line of it that was called."""
+    """Return the last line of the program that was running, as text."""
     frames = traceback.extract_tb(_own_frames(error))
     return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 

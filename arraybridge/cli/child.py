@@ -1,7 +1,7 @@
-"""Processes of their own for what may crash, hang or print.
+"""Run code that may crash, hang or print in separate processes.
 
-None outlives this process, however it ends: leaving `workers` early kills them, and each ends by
-itself once its parent is gone.
+None of them outlives this process: leaving `workers` early kills them, and each exits when its
+parent is gone.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _ending = False
 
 
 class EndedError(Exception):
-    """No process is started any more, or this one was killed: somebody interrupted the command."""
+    """The command was interrupted: no more processes start, and this one was killed."""
 
 
 @contextmanager
 def workers(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """Give threads to call `apart` in; an exception, Ctrl-C too, kills their processes."""
+    """Yield a pool of threads that may call `apart`; an exception or Ctrl-C ends the processes."""
     global _ending
     pool = ThreadPoolExecutor(jobs)
     try:
@@ -45,9 +45,9 @@ def workers(jobs: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def apart(seconds: float, function: Callable[..., Iterator[Any]], *args: str) -> Iterator[Any]:
-    """Yield what a function yields in another process; raise how that ended, if not well."""
+    """Run a generator function in another process and yield its values; raise if that fails."""
     ours, theirs = get_context("spawn").Pipe(duplex=False)
-    sends, patience = (theirs, function, *args), 180.0  # first the imports
+    sends, patience = (theirs, function, *args), 180.0  # imports come first
     process = get_context("spawn").Process(target=_send, args=sends, daemon=True)
     _start(process)
     theirs.close()
@@ -58,7 +58,7 @@ def apart(seconds: float, function: Callable[..., Iterator[Any]], *args: str) ->
                 raise ChildProcessError(f"error: {error}")
             patience = seconds
             yield answer
-        raise ChildProcessError(f"hang: nothing for {patience:.0f} s")
+        raise ChildProcessError(f"hang: no answer for {patience:.0f} s")
     except EOFError:
         process.join()
         if _ending:
@@ -74,11 +74,11 @@ def apart(seconds: float, function: Callable[..., Iterator[Any]], *args: str) ->
 
 
 def _start(process: BaseProcess) -> None:
-    """Start a process that Ctrl-C does not reach: it would print where it was; we kill it."""
+    """Start a process that ignores Ctrl-C: it would print a traceback, and we kill it anyway."""
     with _lock:
         if _ending:
             raise EndedError
-        resource_tracker.ensure_running()  # by itself, as it unblocks the signal where it starts
+        resource_tracker.ensure_running()  # separately: its start unblocks the signal
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
@@ -88,7 +88,7 @@ def _start(process: BaseProcess) -> None:
 
 
 def _send(to: Connection, function: Callable[..., Iterator[Any]], *args: str) -> None:
-    for stream in (1, 2):  # what libraries print is no answer
+    for stream in (1, 2):  # discard the libraries' output
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
@@ -96,11 +96,11 @@ def _send(to: Connection, function: Callable[..., Iterator[Any]], *args: str) ->
             to.send((answer, None))
     except Exception as error:
         to.send((None, f"{type(error).__name__}: {error}"))
-    os._exit(86)  # all is told; what a library does at exit is no matter of ours
+    os._exit(86)  # skip the libraries' exit handlers
 
 
 def _end_with_parent() -> None:
-    """Wait for the end of the parent, which may have been killed, and end this process."""
+    """Exit when the parent ends, even if it was killed."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -1,4 +1,4 @@
-"""``explain``: the route of a conversion, for an array described on the command line."""
+"""``explain``: the route of a conversion, for an array described by options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .arrays import Case, InexpressibleError, build, load
 from .libraries import GRAPHS
 from .screen import Status
 
-#: The fields of TensorInfo and Route that JSON has; names stand for dtypes and devices.
+#: The fields of TensorInfo and Route in the JSON output; dtypes and devices are names.
 ARRAY = (
     *("library", "dtype", "shape", "strides", "device"),
     *("layout", "readonly", "pending", "nbytes", "alignment"),
@@ -26,7 +26,7 @@ ROUTE = ("kind", "source", "target", "device", "nbytes", "kernel", "why")
 
 
 def show(args: argparse.Namespace) -> int:
-    """Build the array and print the route; the exit status, 1 for a refusal."""
+    """Build the array and print the route; return the exit status, 1 for a refusal."""
     given = [*args.libraries]
     names = [name or (given.pop(0) if given else None) for name in (args.source, args.target)]
     if given or None in names:
@@ -36,14 +36,14 @@ def show(args: argparse.Namespace) -> int:
         for name in {source, target} & set(GRAPHS):
             raise ValueError(f"{name} has no arrays in memory: name the library of its blocks")
         device = None if args.device is None else ab.Device.parse(args.device)
-        if source == "jax":  # so that it has the dtype that is asked for
+        if source == "jax":  # for 64-bit dtypes
             os.environ.setdefault("JAX_ENABLE_X64", "1")
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's start is of no interest
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # hide TensorFlow's startup messages
         with screen.busy(f"importing {' and '.join(dict.fromkeys((source, target)))} ..."):
             load(source, target)
         x = build(source, Case(args.dtype, args.shape, args.layout, args.state))
     except InexpressibleError as error:
-        columns = "; a column of Arrow is a pyarrow.Array" * (source == "pyarrow")
+        columns = "; for an Arrow column use pyarrow.Array" * (source == "pyarrow")
         args.fail(f"{error}{columns}")
     except (MemoryError, ValueError) as error:
         args.fail(str(error))
@@ -82,7 +82,7 @@ def _rows(info: ab.TensorInfo, route: ab.Route, call: str) -> list[tuple[str, st
 
 
 def _call(target: str, how: dict[str, Any]) -> str:
-    """Write the line of Python that converts so."""
+    """Return the Python call that makes this conversion."""
     given = [repr(target)]
     if how["device"] is not None:
         given.append(f"device={str(how['device'])!r}")
@@ -94,7 +94,7 @@ def _call(target: str, how: dict[str, Any]) -> str:
 
 
 def _plain(record: Any, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return fields of a record as JSON can say them: data types and devices by their names."""
+    """Return fields of a record for JSON, with data types and devices by name."""
     answer = {field: getattr(record, field) for field in fields}
     if "dtype" in answer:
         answer["dtype"] = record.dtype_name

@@ -1,4 +1,4 @@
-"""``info``: versions, the machine, which libraries are installed, and what is missing."""
+"""``info``: versions, the machine, installed libraries and missing ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .libraries import INSTALL, asked, described, present, unasked, version_of
 from .screen import Status
 
 VERSIONS = ("numpy", "numba", "llvmlite", "array_api_compat")
-#: What is optional, beside the libraries: what it is for, its package, what to install.
+#: Optional packages that are not array libraries: purpose, package, requirement.
 OPTIONAL = (
     ("bfloat16 and float8 in NumPy", "ml_dtypes", "ml_dtypes"),
     ("columns and frames of pandas", "pandas", "pandas"),
@@ -35,7 +35,7 @@ OPTIONAL = (
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print what there is; the exit status, 3 where a library that was named is missing."""
+    """Print the tables; return the exit status, 3 if a named library is missing."""
     try:
         names = list(dict.fromkeys(map(known_name, args.libraries)))
     except ValueError as error:
@@ -56,7 +56,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def _machine() -> dict[str, Any]:
-    """Return what JSON has of the machine and of this installation."""
+    """Return the JSON part about the machine and the versions."""
     versions = {"python": platform.python_version(), "arraybridge": ab.__version__}
     versions |= {package: version_of(package) for package in VERSIONS}
     return {
@@ -74,7 +74,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _installation() -> dict[str, Any]:
-    """Return which package of this name is loaded, and which distributions have one."""
+    """Return where the package is loaded from, and the distributions that contain it."""
     problem = installed.problem()
     return {
         "folder": str(Path(ab.__file__).parent),
@@ -90,7 +90,7 @@ def _distribution(name: str) -> dict[str, Any]:
         origin = json.loads(found.read_text("direct_url.json") or "{}")
         if origin.get("dir_info", {}).get("editable"):
             site, editable = Path(url2pathname(urlsplit(origin["url"]).path)), True
-    except Exception:  # metadata that nobody can read
+    except Exception:  # unreadable metadata
         pass
     folder = str(Path(str(site)) / installed.PACKAGE)
     return {"name": name, "version": found.version, "folder": folder, "editable": editable}
@@ -102,13 +102,13 @@ def _cache() -> dict[str, Any]:
     try:
         with os.scandir(folder or os.devnull) as entries:
             sizes = [entry.stat().st_size for entry in entries if entry.name.endswith(".kernel")]
-    except OSError:  # none has been written yet
+    except OSError:  # no kernel has been written yet
         pass
     return {"folder": folder, "kernels": len(sizes), "bytes": sum(sizes), "problem": disk.problem()}
 
 
 def _cuda() -> dict[str, Any]:
-    """Return the driver's version and the devices; no context is made on one."""
+    """Return the driver's version and the number of devices, without creating a context."""
     found: dict[str, Any] = {"driver": None, "devices": 0, "problem": driver.problem()}
     if found["problem"] is None:
         number = driver.installed().version
@@ -132,12 +132,12 @@ def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> Non
         ("arraybridge", versions["arraybridge"]),
         *zip(("installation", *[""] * len(lines)), lines, strict=False),
         ("Python", f"{versions['python']}, {machine['platform']}"),
-        ("needs", ", ".join(f"{package} {versions[package]}" for package in VERSIONS)),
+        ("requires", ", ".join(f"{package} {versions[package]}" for package in VERSIONS)),
         (
             "CPU",
-            f"{_many(cpu['cores'], 'core')}; copies take up to {_many(cpu['threads'], 'thread')}",
+            f"{_many(cpu['cores'], 'core')}; copies use up to {_many(cpu['threads'], 'thread')}",
         ),
-        ("C extension", extension["file"] or f"none, Python in its place: {extension['problem']}"),
+        ("C extension", extension["file"] or f"not used, Python instead: {extension['problem']}"),
         ("disk cache", cache["problem"] or kept),
         ("GPU", gpu["problem"] or f"{_many(gpu['devices'], 'device')}, driver for {gpu['driver']}"),
     ]
@@ -158,12 +158,12 @@ def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> Non
         (x["for"], x["install"]) for x in machine["optional"].values() if not x["installed"]
     ]
     if missing:
-        print(f"\n{screen.table(missing, ('missing', 'to get it'))}")
-    print("\n" + screen.fold("what a library accepts here: arraybridge info LIBRARY"))
+        print(f"\n{screen.table(missing, ('missing', 'install with'))}")
+    print("\n" + screen.fold("To show what a library accepts: arraybridge info LIBRARY"))
 
 
 def _version(name: str, version: str, distribution: str = "", **_: Any) -> str:
-    """Name the distribution too: of an entry point, or if one would take it for another's."""
+    """Add the distribution's name if it differs from the library's, or for an entry point."""
     distribution = distribution or INSTALL[name].partition("[")[0]
     same = distribution.replace("-", "_") == name and name in INSTALL
     return version if same else f"{version} ({distribution})"

@@ -1,6 +1,6 @@
-"""Which libraries are installed, in which versions, and what they accept here.
+"""Which libraries are installed, in which versions, and what they accept.
 
-To say what one accepts it is imported, in a process of its own; nothing else here imports one.
+To find out what a library accepts, it is imported in a separate process; nothing else imports one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ PACKAGES = {
     "cuda_core": "cuda.core",
     "pyarrow.Array": "pyarrow",
 }
-GRAPHS = ("dask",)  # no arrays in memory, which the commands are about
+GRAPHS = ("dask",)  # no arrays in memory, which the commands need
 
 
 @cache
 def _owners() -> Mapping[str, list[str]]:
     try:
         return packages_distributions()
-    except Exception:  # metadata that nobody can read, of any distribution
+    except Exception:  # unreadable metadata of any distribution
         return {}
 
 
@@ -49,19 +49,19 @@ def present(name: str) -> bool:
     """Whether a library is installed."""
     try:
         return name in declared() or find_spec(package(name)) is not None
-    except ModuleNotFoundError:  # not even what it is a part of
+    except ModuleNotFoundError:  # the parent package is missing too
         return False
 
 
 def version_of(package: str) -> str:
-    """The version of the distribution that a package is in, by its metadata."""
+    """The version of the distribution that contains a package, from its metadata."""
     owners = _owners().get(package.partition(".")[0], ())
-    own = package.replace(".", "-")  # one of several in a namespace
+    own = package.replace(".", "-")  # one of several in a namespace package
     return version(own if own in owners else owners[0]) if owners else "?"
 
 
 def asked(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Ask libraries: by name, what JSON has of each. JAX is asked with x64 off."""
+    """Import libraries and return the JSON record of each, by name. JAX runs with x64 off."""
     with screen.progress(len(names), "importing libraries") as advance, workers(2) as pool:
 
         def ask(name: str) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _asked(name: str) -> dict[str, Any]:
 
 
 def unasked(name: str) -> dict[str, Any]:
-    """Say what is known of a library without importing it."""
+    """Return what is known about a library without importing it."""
     if (point := declared().get(name)) is not None and point.dist is not None:
         found = {"state": "installed", "version": point.dist.version, "distribution": owner(point)}
         return found | {"install": f"pip install '{owner(point)}'"}
@@ -92,12 +92,12 @@ def unasked(name: str) -> dict[str, Any]:
 
 
 def record(name: str) -> Iterator[dict[str, Any]]:
-    """Yield what a library is and accepts here; this imports it."""
+    """Yield the devices of a library and what it accepts; this imports it."""
     accepts = library_named(name).accepts
     kinds = [ab.Device(kind).type.name.lower() for kind in sorted(accepts.devices)]
     devices = kinds if len(kinds) < 4 else ["any device"]
     if "." not in name and find_spec(f"arraybridge.xp.{name}"):
-        xp = import_module(f"arraybridge.xp.{name}")  # which knows the devices that are here
+        xp = import_module(f"arraybridge.xp.{name}")  # lists the devices of this machine
         devices = list(map(str, xp.__array_namespace_info__().devices()))
     fields = accepts._asdict() | {"devices": kinds}
     fields |= {key: sorted(x) for key, x in fields.items() if isinstance(x, frozenset)}
@@ -105,17 +105,17 @@ def record(name: str) -> Iterator[dict[str, Any]]:
 
 
 def described(name: str, of: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield rows of a table on a library."""
+    """Yield the table rows for a library."""
     if of["state"] != "ready":
         yield name, f"{of['state']}: {of['install']}"
         return
     yield name, f"{of['version']} on {', '.join(of['devices']) or 'no device here'}"
     if name in GRAPHS:
-        yield "  blocks", "converted when they are computed, to libraries with a namespace"
+        yield "  blocks", "converted when computed, to libraries with an array API namespace"
         return
     accepts = of["accepts"]
-    yield "  views", "none: it copies whatever it takes" if accepts["copies"] else _rules(accepts)
-    yield "  read-only memory", "kept so" if accepts["readonly"] else "copied"
+    yield "  views", "none: it copies every array" if accepts["copies"] else _rules(accepts)
+    yield "  read-only memory", "stays read-only" if accepts["readonly"] else "copied"
     missing = [name for name in DTYPES if name not in accepts["dtypes"]]
     yield "  dtypes", f"all but {', '.join(missing)}" if missing else "all"
     if accepts["tested"] != of["version"].partition("+")[0]:

@@ -1,4 +1,4 @@
-"""``matrix``: every ordered pair of libraries over every case, converted and checked."""
+"""``matrix``: convert every case between every ordered pair of libraries, and check."""
 
 from __future__ import annotations
 
@@ -30,19 +30,17 @@ for _layout in ("contiguous", "permuted", "stepped", "negative", "broadcast"):
 CASES |= {state: Case("complex64", state=state) for state in STATES}
 LETTERS = {"view": "v", "copy": "c", "transfer": "t", "refused": "r"}
 HEADS = {0: "from \\ to", 2: "case \\ to"}
-MEANING = (
-    "v view, c copy, t transfer (asked for by device=), r refused; - the source has no such array"
-)
-CELL_S = 60.0  # the slowest compiles a kernel
-MOST_CRASHES = 8  # then the rest of a pair is not tried
+MEANING = "v view, c copy, t transfer (needs device=), r refused; - the source has no such array"
+CELL_S = 60.0  # the slowest cases compile a kernel
+MOST_CRASHES = 8  # then skip the rest of a pair
 
 
-#: A verdict in capital letters is a failure; ``n/a`` is what the source cannot express.
+#: A verdict in capital letters is a failure; ``n/a``: the source has no such array.
 Cell = namedtuple("Cell", ["source", "target", "case", "verdict", "why"])
 
 
 def check(source: str, target: str, *names: str) -> Iterator[tuple[str, str]]:
-    """Yield once when the libraries are loaded, then for each case the verdict and why."""
+    """Yield once when the libraries are loaded, then the verdict and reason for each case."""
     os.environ.setdefault("JAX_ENABLE_X64", "1")
     load(source, target)
     yield "loaded", ""
@@ -51,7 +49,7 @@ def check(source: str, target: str, *names: str) -> Iterator[tuple[str, str]]:
             yield _checked(build(source, case), target, case)
         except InexpressibleError as error:
             yield "n/a", str(error)
-        except ImportError as error:  # NumPy has bfloat16 and its like by ml_dtypes
+        except ImportError as error:  # NumPy needs ml_dtypes for bfloat16 and the like
             missing = str(error).endswith("pip install ml_dtypes")
             yield ("n/a", str(error)) if missing else ("ERROR", f"ImportError: {error}")
         except Exception as error:
@@ -66,21 +64,21 @@ def _checked(x: Any, target: Any, case: Case, **how: Any) -> tuple[str, str]:
         result = ab.convert(x, target, **how)
     except ab.ConversionError as error:
         home = ab.Device(min(library_named(target).accepts.devices))
-        if legal and not how and home.type != before.device.type:  # it must be asked for
+        if legal and not how and home.type != before.device.type:  # needs device=
             return _checked(x, target, case, device=home)
         if route and route.kind != "refuse":
-            return "WRONG", f"explain says {route.kind}, convert refuses: {error}"
+            return "WRONG", f"explain predicts {route.kind}, convert refuses: {error}"
         return "refused", str(error)
     after, fresh = ab.inspect(result), None
-    if ab.explain(x, target, copy=True, **how).kind != "refuse":  # as Arrow's packed booleans are
+    if ab.explain(x, target, copy=True, **how).kind != "refuse":  # like Arrow's packed booleans
         fresh = ab.inspect(ab.convert(x, target, copy=True, **how))
     shared = before.pointer == after.pointer and after.size > 0
-    changed = case.state in ("conj", "neg")  # whose memory has other values
+    changed = case.state in ("conj", "neg")  # whose memory has different values
     values = _elements(x) if changed else laid_out(case)[1].tobytes()
     as_said = not after.size or shared == (route.kind == "view")
     promises = {
-        f"explain says {route.kind}, convert does not": as_said,
-        "there is nothing right to do but to refuse": legal,
+        f"explain predicts {route.kind}, convert does otherwise": as_said,
+        "this array should be refused": legal,
         f"the dtype is {after.dtype.name}": after.dtype.name == case.dtype,
         "the values differ": _elements(result) == values,
         "read-only memory became writable": not shared or after.readonly >= before.readonly,
@@ -92,7 +90,7 @@ def _checked(x: Any, target: Any, case: Case, **how: Any) -> tuple[str, str]:
 
 
 def _elements(x: Any) -> bytes:
-    """The bytes of the elements that an array has, in C order."""
+    """Return the bytes of an array's elements, in C order."""
     info = ab.inspect(x)
     plain = info.device.host and not info.pending  # Arrow's booleans are bits
     x = ab.contiguous(x if plain else ab.convert(x, "numpy", device="cpu"))
@@ -101,7 +99,7 @@ def _elements(x: Any) -> bytes:
 
 
 def pair(source: str, target: str, names: Iterable[str]) -> Iterator[Cell]:
-    """Yield a cell for each case; after a crash or a hang another process goes on."""
+    """Yield a cell for each case; after a crash or a hang, continue in another process."""
     left, crashes = [*names], 0
     while left:
         loaded = False
@@ -128,14 +126,14 @@ def chosen(patterns: Iterable[str]) -> list[str]:
 
 
 def libraries_of(names: Iterable[str]) -> list[str]:
-    """The libraries of these names; of none, all that are installed, those of a GPU with one."""
+    """The named libraries; by default all installed ones (those for GPUs only with a GPU)."""
     here = [name for name in INSTALL if present(name)]
     gpu = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
     unusual = GRAPHS if gpu else (*GRAPHS, "cupy", "numba")
     usual = [name for name in here if name not in unusual]
     found = list(dict.fromkeys(map(known_name, names))) or usual
     for name in set(found) & set(GRAPHS):
-        raise ValueError(f"{name} has no arrays in memory: name others")
+        raise ValueError(f"{name} has no arrays in memory: leave it out")
     for name in INSTALL.keys() & set(found) - set(here):
         raise ImportError(f"{name} is not installed: pip install '{INSTALL[name]}'")
     if len(found) < 2:
@@ -144,7 +142,7 @@ def libraries_of(names: Iterable[str]) -> list[str]:
 
 
 def show(args: argparse.Namespace) -> int:
-    """Run the matrix and print its tables; the exit status, 1 where a cell is a failure."""
+    """Run the matrix and print its tables; return the exit status, 1 if a cell failed."""
     if args.list:
         print(*CASES, sep="\n")
         return Status.FINE
@@ -152,9 +150,9 @@ def show(args: argparse.Namespace) -> int:
         names = chosen(args.cases.split(","))
         libraries = libraries_of(filter(None, args.libraries.split(",")))
         if args.jobs < 1:
-            raise ValueError(f"--jobs is a number of processes, got {args.jobs}")
+            raise ValueError(f"--jobs must be 1 or more, got {args.jobs}")
         if args.json:
-            args.json.touch()  # tried before the work begins
+            args.json.touch()  # fail before the work begins
     except (ValueError, OSError) as error:
         args.fail(str(error))
     except ImportError as error:

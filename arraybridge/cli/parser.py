@@ -21,30 +21,30 @@ from .screen import Status
 EXAMPLES = """\
 examples:
   arraybridge info
-      what is installed, and what is missing
+      show what is installed and what is missing
   arraybridge explain numpy torch
-      would that be a view or a copy?
+      would this conversion be a view or a copy?
   arraybridge audit program.py
-      what does the program copy, and where?
+      show what the program copies, and where
   arraybridge matrix --libraries numpy,torch
-      convert between two libraries and check
+      check conversions between two libraries
   arraybridge warmup
-      compile the copy kernels beforehand
+      compile the copy kernels in advance
 
 exit status:
   0    success
-  1    refused, or failures were found
+  1    refused, or a check failed
   2    wrong usage
   3    a library is not installed
-  130  interrupted
-  141  the output's reader went away
+  130  interrupted by Ctrl-C
+  141  the output was closed early
 
-Without rich (pip install rich), output on a terminal has no colors and simpler progress bars.
+For colors and full progress bars on a terminal: pip install rich
 """
 
 
 def parse(argv: Sequence[str] | None = None) -> Callable[[], int]:
-    """Read the arguments, by default those of the process; what runs the command."""
+    """Read the arguments, by default those of the process; return the function to run."""
     argv = sys.argv[1:] if argv is None else argv
     # The other two write it to a file.
     parser = _parser("--json" in argv and argv[0] not in ("audit", "matrix"))
@@ -52,7 +52,7 @@ def parse(argv: Sequence[str] | None = None) -> Callable[[], int]:
     if args.command is None:
         return partial(_help, parser)
     if args.command != "audit" and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names of folders may be any
+        sys.stdout.reconfigure(errors="backslashreplace")  # folders may have any name
     return partial(import_module(f".{args.command}", __package__).show, args)
 
 
@@ -65,8 +65,7 @@ def _parser(in_json: bool) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="arraybridge",
         formatter_class=_Formatter,
-        description="Convert an array of any library to any other: see what is possible here, "
-        "and how.",
+        description="Show how arrays are converted between the libraries installed here.",
         epilog=EXAMPLES,
     )
     parser.in_json = in_json
@@ -88,49 +87,64 @@ def _parser(in_json: bool) -> argparse.ArgumentParser:
 
 
 def _info(command: argparse.ArgumentParser) -> None:
-    """Show versions, the machine, and which libraries are installed.
+    """Show versions, the machine and the installed libraries.
 
-    No array library is imported. With names, or --check, each of them is imported in a process
-    of its own, and what it accepts is printed too.
+    No array library is imported, unless you name one or pass --check. Then each library is
+    imported in a separate process, and the arrays that it accepts as views are described.
     """
-    command.add_argument("libraries", nargs="*", metavar="LIBRARY", help="libraries to import")
-    command.add_argument("--check", action="store_true", help="import every installed library")
+    command.add_argument(
+        "libraries", nargs="*", metavar="LIBRARY", help="a library to import and describe"
+    )
+    command.add_argument(
+        "--check", action="store_true", help="import and describe every installed library"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _explain(command: argparse.ArgumentParser) -> None:
-    """Show the route of a conversion.
+    """Show whether a conversion is a view, a copy or an error.
 
-    Builds a small array in one library and prints the route that arraybridge.convert would take
-    to another. The exit status is 0 if there is one, 1 if the conversion is refused, 2 if the
-    question makes no sense, and 3 if a library is not installed.
+    Create a small array in one library, and print the route that arraybridge.convert would take
+    to another. The exit status is 0 if the conversion is possible, 1 if it is refused, 2 for wrong
+    usage, and 3 if a library is not installed.
     """
     from .arrays import DTYPES, LAYOUTS, STATES
 
-    command.usage = "%(prog)s [options]\n   SOURCE TARGET"
+    command.usage = "%(prog)s [options]\n       SOURCE TARGET"
     command.add_argument(
-        "libraries", nargs="*", metavar="LIBRARY", help="SOURCE, whose array it is, and TARGET"
+        "libraries", nargs="*", metavar="LIBRARY", help="source and target, such as numpy torch"
     )
-    command.add_argument("--from", dest="source", metavar="LIBRARY", help="the same as SOURCE")
-    command.add_argument("--to", dest="target", metavar="LIBRARY", help="the same as TARGET")
+    command.add_argument("--from", dest="source", metavar="LIBRARY", help="same as SOURCE")
+    command.add_argument("--to", dest="target", metavar="LIBRARY", help="same as TARGET")
     command.add_argument(
-        "--dtype", default="float32", choices=DTYPES, metavar="DTYPE", help="default: float32"
+        "--dtype",
+        default="float32",
+        choices=DTYPES,
+        metavar="DTYPE",
+        help="data type of the array (default: float32)",
     )
-    command.add_argument("--shape", default="3,4", type=integers, help="such as 3,4; '' for 0-d")
+    command.add_argument(
+        "--shape",
+        default="3,4",
+        type=integers,
+        help="shape of the array (default: 3,4); '' for 0-d",
+    )
     command.add_argument(
         "--layout", default="contiguous", choices=LAYOUTS, metavar="LAYOUT", help=_listed(LAYOUTS)
     )
     command.add_argument("--state", choices=STATES, metavar="STATE", help=_listed(STATES))
-    command.add_argument("--device", help="where the result is to be, such as cpu or cuda:1")
+    command.add_argument("--device", help="device of the result, such as cpu or cuda:1")
     command.add_argument(
         "--copy",
         choices=("none", "true", "false"),
         default="none",
         metavar="COPY",
-        help="none (a copy if need be; default), true or false",
+        help="none (copy only if necessary; default), true (always) or false (never)",
     )
     command.add_argument(
-        "--alias-readonly", action="store_true", help="share read-only memory all the same"
+        "--alias-readonly",
+        action="store_true",
+        help="share read-only memory with libraries that cannot mark it read-only",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
 
@@ -138,56 +152,71 @@ def _explain(command: argparse.ArgumentParser) -> None:
 def _audit(command: argparse.ArgumentParser) -> None:
     """Run a program and show what it copied, and where.
 
-    Prints, at the program's end and to standard error, every route that arrays took in it:
-    through arraybridge, and through the libraries' own functions (numpy.asarray, torch.Tensor.cpu,
-    jax.numpy.asarray, ...). The exit status is the program's.
+    When the program ends, print to standard error which arrays were copied or viewed: by
+    arraybridge, and by the libraries' own functions (numpy.asarray, torch.Tensor.cpu,
+    jax.numpy.asarray, ...). The exit status is that of the program.
     """
-    command.usage = "%(prog)s [options]\n   (program.py | -m module) [arguments]"
-    command.add_argument("--json", type=Path, metavar="FILE", help="write every record to a file")
+    command.usage = "%(prog)s [options]\n       (program.py | -m module) [arguments]"
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the log to FILE")
     command.add_argument(
         "--copies",
         default="log",
         choices=("log", "warn", "forbid"),
-        help="warn of copies, or raise at the first",
+        help="log copies (default), warn about each, or raise an error at the first",
     )
     command.add_argument(
-        "--bridge-only", action="store_true", help="leave the libraries' own functions alone"
+        "--bridge-only",
+        action="store_true",
+        help="watch arraybridge only, not the libraries' own functions",
     )
     command.add_argument(
-        "--most", type=int, default=10_000, help="records that are kept (default: 10000)"
+        "--most",
+        type=int,
+        default=10_000,
+        metavar="N",
+        help="number of records to keep (default: 10000)",
     )
     rest = argparse.REMAINDER  # the program's own arguments, whatever they look like
-    command.add_argument("-m", dest="module", nargs=rest, metavar="module", help="run a module")
-    command.add_argument("program", nargs=rest, help="a file, and its arguments")
+    command.add_argument(
+        "-m", dest="module", nargs=rest, metavar="module", help="run a module as a program"
+    )
+    command.add_argument("program", nargs=rest, help="a Python file and its arguments")
 
 
 def _matrix(command: argparse.ArgumentParser) -> None:
-    """Convert between every pair of installed libraries, and check the results.
+    """Convert between all pairs of libraries, and check the results.
 
-    Converts every case between every ordered pair of libraries, each pair in a process of its
-    own, and checks values, dtype, sharing and read-only state against what arraybridge.explain
-    says. The exit status is 1 if a cell is WRONG, ERROR, CRASH or HANG.
+    Convert small arrays between every ordered pair of libraries, each pair in a separate process.
+    Check the values, the dtype, and whether memory is shared and stays read-only, as
+    arraybridge.explain predicts. The exit status is 1 if a case is WRONG, ERROR, CRASH or HANG.
     """
-    command.add_argument("--libraries", default="", metavar="A,B", help="default: all installed")
-    command.add_argument("--cases", default="*", metavar="A,B", help="* is a wildcard")
-    command.add_argument("--jobs", type=int, default=2, help="pairs at a time (default: 2)")
-    command.add_argument("--json", type=Path, metavar="FILE", help="write every cell")
-    command.add_argument("--list", action="store_true", help="list the cases and end")
+    command.add_argument(
+        "--libraries", default="", metavar="A,B", help="libraries (default: all installed)"
+    )
+    command.add_argument(
+        "--cases", default="*", metavar="A,B", help="cases, with * as a wildcard (default: all)"
+    )
+    command.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="number of pairs at a time (default: 2)"
+    )
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the results to FILE")
+    command.add_argument("--list", action="store_true", help="list the cases and exit")
 
 
 def _warmup(command: argparse.ArgumentParser) -> None:
-    """Compile the copy kernels and keep them on disk.
+    """Compile the copy kernels and store them on disk.
 
-    Compiles the kernels that copies of strided layouts take on this machine, so that no later
-    process waits for Numba; for its CUDA devices too, if it has any. Run it on the CPU and the
-    devices that the deployment has.
+    Compile the kernels that copy strided arrays on this machine's CPU and CUDA devices, so that
+    later processes do not wait for the compiler. Run this on the same kind of machine as the
+    deployment.
     """
-    sizes = "bytes an item (default: 1,2,4,8,16)"
-    command.add_argument("--item-sizes", type=integers, default=(1, 2, 4, 8, 16), help=sizes)
-    command.add_argument("-v", "--verbose", action="store_true", help="print a line a kernel")
+    sizes = "sizes of the elements in bytes (default: 1,2,4,8,16)"
+    every = (1, 2, 4, 8, 16)
+    command.add_argument("--item-sizes", type=integers, default=every, metavar="N,N", help=sizes)
+    command.add_argument("-v", "--verbose", action="store_true", help="print one line per kernel")
 
 
-#: Name -> what adds the options; its docstring is the help.
+#: Name -> the function that adds the options; its docstring is the help.
 COMMANDS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "info": _info,
     "explain": _explain,
@@ -210,9 +239,9 @@ def _listed(names: Sequence[str] | dict[str, Any]) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Errors in a line or two, with the closest name; the usage is left to ``--help``.
+    """Print errors in one or two lines, with the closest name; ``--help`` shows the usage.
 
-    A program that reads JSON from the standard output gets the error there, too.
+    A program that reads JSON from standard output gets the error there, too.
     """
 
     in_json = False
@@ -221,7 +250,7 @@ class _Parser(argparse.ArgumentParser):
         self._end(Status.USAGE, _with_closest(message), "error: ")
 
     def missing(self, message: str) -> NoReturn:
-        """End with the exit status for a library that is not installed."""
+        """Exit with the status for a library that is not installed."""
         self._end(Status.MISSING, message)
 
     def _end(self, status: Status, message: str, kind: str = "") -> NoReturn:
@@ -232,7 +261,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(status, "".join(f"{screen.fold(line)}\n" for line in lines))
 
 
-# Python 3.15 names a close one by itself: one wording for all versions.
+# Python 3.15 suggests a close name itself: use one wording in all versions.
 _INVALID = re.compile(
     r"(.*): invalid choice: (['\"])(.*?)\2(?:, maybe you meant .*\?)? \(choose from (.*)\)"
 )
@@ -251,7 +280,7 @@ def _with_closest(message: str) -> str:
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Fold paragraphs; leave those with indented lines as they are, where they fit."""
+    """Fold paragraphs; leave those with indented lines unchanged."""
 
     def _fill_text(self, text: str, width: int, indentation: str) -> str:
         parts = []

@@ -1,8 +1,8 @@
-"""Exit statuses; tables and progress for people, by rich on a terminal if it is installed.
+"""Exit statuses, tables and progress bars, drawn by rich on a terminal if it is installed.
 
-rich is optional: it brings four packages to a program that may never run a command, and without
-it only colors and the look of the progress bars are lost. What goes to a file or a pipe is plain
-text in either case, and so does not depend on what is installed.
+rich is optional: it brings four packages to a program that may never run a command, and only adds
+colors and better progress bars. Files and pipes get plain text in either case, so that output
+does not depend on the installed packages.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any, TextIO
 
 
 class Status(IntEnum):
-    """The exit statuses; ``audit`` has that of the program it runs."""
+    """The exit statuses; ``audit`` returns that of the program it runs."""
 
     FINE = 0
     REFUSED = 1
     USAGE = 2
     MISSING = 3
-    INTERRUPTED = 130  # 128 and the number of the signal, as shells have it
+    INTERRUPTED = 130  # 128 + the number of the signal, as in a shell
     CLOSED_PIPE = 141
 
 
-#: Columns where neither a terminal nor ``COLUMNS`` says how many there are.
+#: Columns without a terminal and without ``COLUMNS``.
 WIDE = 120
 GAP = "  "
 STYLES = {"view": "green", "copied": "yellow", "transfer": "cyan", "refused": "red"}
@@ -39,28 +39,28 @@ Row = Sequence[str]
 
 
 def width() -> int:
-    """Columns: what ``COLUMNS`` says, or the terminal, or `WIDE`."""
+    """Columns: from ``COLUMNS``, the terminal, or `WIDE`."""
     return max(shutil.get_terminal_size((WIDE, 24)).columns, 20)
 
 
 def room(stream: TextIO) -> int | None:
-    """Columns of a stream; None where it is no terminal and ``COLUMNS`` says nothing either."""
+    """Columns of a stream; None if it is no terminal and ``COLUMNS`` is not set."""
     if os.environ.get("COLUMNS"):
         return width()
     if not stream.isatty():
         return None
-    return max(os.get_terminal_size(stream.fileno()).columns or WIDE, 20)  # 0: nobody knows
+    return max(os.get_terminal_size(stream.fileno()).columns or WIDE, 20)  # 0: unknown
 
 
 def table(rows: Iterable[Row], header: Row = ()) -> str:
-    """Lay out rows in columns; cells are folded where the screen is too narrow for them."""
+    """Lay out rows in columns; fold cells if the screen is too narrow."""
     cells = [list(map(str, row)) for row in rows]
     rich = _rich() if _colored(sys.stdout) else None
     return _rich_table(rich, cells, header) if rich else _plain_table(cells, header)
 
 
 def counts(rows: Sequence[Row], header: Row) -> str:
-    """Lay out a table of many narrow columns; below each other where they do not fit beside."""
+    """Lay out a table of many narrow columns, in several parts if they do not fit."""
     sizes = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     first, room = sizes[0], width()
     parts, begin = [], 1
@@ -75,7 +75,7 @@ def counts(rows: Sequence[Row], header: Row) -> str:
 
 
 def fold(text: str, columns: int | None = None) -> str:
-    """Fold a sentence to the screen's width; what follows its first line is indented."""
+    """Fold a sentence to the screen's width, and indent all lines but the first."""
     lines = wrap(
         text,
         columns or width(),
@@ -90,8 +90,8 @@ def fold(text: str, columns: int | None = None) -> str:
 def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
     """Show a bar on standard error while the block runs, if that is a terminal.
 
-    Gives the function to call after each of ``total`` steps (None: nobody knows how many), with
-    what was done; any thread may.
+    Yields the function to call after each of ``total`` steps (None: unknown) with the name of
+    that step; any thread may call it.
     """
     if not sys.stderr.isatty():
         yield lambda done: None
@@ -103,7 +103,7 @@ def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Show what is waited for on standard error, if that is a terminal, and remove it after."""
+    """Show a message on standard error while the block runs, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -116,7 +116,7 @@ def busy(what: str) -> Iterator[None]:
 
 
 def size(nbytes: int) -> str:
-    """Write a number of bytes for people: ``3.1 MB``."""
+    """Format a number of bytes: ``3.1 MB``."""
     amount, unit = float(nbytes), "bytes"
     for larger in ("kB", "MB", "GB", "TB"):
         if amount < 1000:
@@ -148,7 +148,7 @@ def _plain_table(cells: list[list[str]], header: Row) -> str:
 
 
 def _fitted(sizes: list[int]) -> list[int]:
-    """Take from the widest column until the rows fit the screen."""
+    """Narrow the widest columns until the rows fit the screen."""
     over = sum(sizes) + len(GAP) * (len(sizes) - 1) - width()
     while over > 0 and max(sizes) > 8:
         widest = sizes.index(max(sizes))
@@ -160,7 +160,7 @@ def _fitted(sizes: list[int]) -> list[int]:
 
 
 def _colored(stream: TextIO) -> bool:
-    """Whether escape codes belong there; https://no-color.org and https://force-color.org."""
+    """Whether to print escape codes; see https://no-color.org and https://force-color.org."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -173,7 +173,7 @@ def _capable() -> bool:
 
 
 def _rich() -> Any:
-    """Import rich where it is installed; else None."""
+    """Import rich if it is installed; else return None."""
     try:
         import rich.console
         import rich.progress
@@ -197,7 +197,7 @@ def _rich_table(rich: Any, cells: list[list[str]], header: Row) -> str:
         made.add_column(header[at] if header else "", overflow="fold", style=None if at else "bold")
     for row in cells:
         made.add_row(*(rich.text.Text(cell, style=_style(cell)) for cell in row))
-    # To a string first, so that a pipe that closes is an error where everything is printed.
+    # To a string first: a closed pipe then raises its error in the usual place.
     console = rich.console.Console(
         file=io.StringIO(), width=width(), force_terminal=True, highlight=False
     )

@@ -1,4 +1,4 @@
-"""``warmup``: compile the copy kernels that a deployment will want, and keep them on disk."""
+"""``warmup``: compile the copy kernels that a deployment needs, and store them on disk."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from ..kernels.cuda.driver import CUDAError
 from . import screen
 from .screen import Status
 
-_Done = tuple[str, float | None, bool]  # name; seconds, None if it was there; whether it is kept
+_Done = tuple[
+    str, float | None, bool
+]  # name; seconds, None if on disk already; whether it is stored
 
 
 def show(args: argparse.Namespace) -> int:
-    """Compile, and print what was done; the exit status is 1 where a kernel cannot be kept."""
+    """Compile and print the result; return the exit status, 1 if a kernel cannot be stored."""
     if min(args.item_sizes, default=0) < 1:
-        args.fail("the item sizes are numbers of bytes, such as 1,4,8")
-    print(screen.fold(f"kernels in {disk.folder()}:"), flush=True)
+        args.fail("--item-sizes must be numbers of bytes, such as 1,4,8")
+    print(screen.fold(f"Kernels in {disk.folder()}:"), flush=True)
     total = sum(1 for _ in cpu_plans(args.item_sizes))
     for name, kernels, count in (("CPU", _cpu, total), ("CUDA", _cuda, None)):
         missing = 0
@@ -46,7 +48,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def _compiled(name: str, count: int | None, kernels: Iterator[_Done], verbose: bool) -> list[_Done]:
-    """Have all of them compiled, behind a bar or with a line each."""
+    """Compile all kernels, with a progress bar or one line per kernel."""
     if verbose:
         return [_printed(each) for each in kernels]
     done = []
@@ -60,7 +62,7 @@ def _compiled(name: str, count: int | None, kernels: Iterator[_Done], verbose: b
 def _printed(done: _Done) -> _Done:
     name, took, kept = done
     state = "on disk already" if took is None else f"{took:.2f} s"
-    print(f"  {state if kept else f'{state}, not kept'}: {name}", flush=True)
+    print(f"  {state if kept else f'{state}, not stored'}: {name}", flush=True)
     return done
 
 
@@ -76,7 +78,7 @@ def _cpu(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
 
 
 def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
-    """The kernels of the devices that are here, if any: one of each compute capability."""
+    """The kernels for the CUDA devices, if any: once per compute capability."""
     if cuda.unavailable() is not None:
         return
     from ..kernels.cuda import cache, context, plan, tuning

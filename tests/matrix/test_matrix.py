@@ -104,7 +104,7 @@ def unruly(tmp_path_factory):
     ("case", "verdict", "why"),
     [
         ("int8 contiguous", "CRASH", "SIGABRT"),
-        ("int16 contiguous", "HANG", "nothing for 5 s"),
+        ("int16 contiguous", "HANG", "no answer for 5 s"),
         ("int32 contiguous", "WRONG", "values [2, 3, 4]"),
         ("int64 contiguous", "WRONG", "explain says view, convert copied"),
         ("uint8 contiguous", "ERROR", "RuntimeError: not today"),

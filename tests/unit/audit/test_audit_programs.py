@@ -17,7 +17,7 @@ OWN_FRAME = re.compile(r' +File "[^"]*/arraybridge/[^"]*", line \d+, in .*\n(?: 
 
 def run(program: Path, *command: str) -> tuple[int, str, str]:
     done = run_python(*command, str(program), env={"TF_CPP_MIN_LOG_LEVEL": "3"})
-    error, _, report = done.stderr.partition("\ncopies of ")
+    error, _, report = done.stderr.partition("\ncopies in ")
     if command:
         assert report
     # Addresses and other long numbers are of a process; which functions of ours a traceback

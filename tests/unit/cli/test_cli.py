@@ -108,14 +108,14 @@ def test_explain_has_the_data_type_that_was_asked_for(tmp_path) -> None:
         (["--from", "numpy", "--to", "numpy", "--shape", "3,x"], "argument --shape: expected int"),
         (["--from", "numpy", "--to", "numpy", "--shape", "", "--layout", "negative"], "more dim"),
         (["--from", "torch", "--to", "numpy", "--layout", "negative"], "takes no negative strides"),
-        (["--from", "torch", "--to", "numpy", "--state", "masked"], "only numpy can be so"),
+        (["--from", "torch", "--to", "numpy", "--state", "masked"], "only numpy has this state"),
         (["--from", "array_api_strict", "--to", "numpy", "--dtype", "float16"], "no such array"),
         (["torch", "numpy", "--state", "requires_grad", "--dtype", "int8"], "floating point"),
         (["numpy", "numpy", "--state", "byteorder", "--dtype", "int8"], "int8 cannot be byteorder"),
         (["numpy", "numpy", "--shape", "99999999999,9999999"], "Unable to allocate"),
         (["--from", "numpy", "--to", "dask"], "dask has no arrays in memory"),
         (["--from", "numpy", "--to", "polars"], "not made: convert to 'numpy'"),
-        (["--from", "pyarrow", "--to", "numpy", "--dtype", "bool"], "is a pyarrow.Array"),
+        (["--from", "pyarrow", "--to", "numpy", "--dtype", "bool"], "use pyarrow.Array"),
     ],
 )
 def test_explain_tells_what_is_wrong(capsys, args, message) -> None:
@@ -242,7 +242,7 @@ def test_info_outlives_a_crashing_import(tmp_path) -> None:
     assert done.returncode == Status.MISSING, done.stderr
     assert "tvm_ffi  does not work: crash: SIGABRT" in done.stdout
     views = "any strides, 0 to 64 dimensions"
-    expected = f"numpy {np.__version__} on cpu views {views} read-only memory kept so"
+    expected = f"numpy {np.__version__} on cpu views {views} read-only memory stays read-only"
     assert expected in " ".join(done.stdout.split())
 
 
@@ -265,7 +265,7 @@ def test_info_of_all_that_are_installed(monkeypatch, capsys) -> None:
         ({"alignment": 64}, "any strides, 0 to 64 dimensions, aligned to 64 bytes"),
         ({"aligned": ["float32"]}, "any strides, 0 to 64 dimensions, float32 aligned to its size"),
         ({"aligned": [*"abcd"]}, "any strides, 0 to 64 dimensions, elements aligned to their size"),
-        ({"copies": True}, "none: it copies whatever it takes"),
+        ({"copies": True}, "none: it copies every array"),
         ({"readonly": False}, "copied"),
         ({"tested": "1.0"}, "1.0"),
     ],

@@ -231,7 +231,7 @@ def test_every_interrupted_program_ends(how: str, tmp_path: Path) -> None:
     _, err = command.communicate(timeout=60)
     assert command.returncode == Status.INTERRUPTED
     assert "interrupted at " in err
-    assert "\ncopies of program.py" in err
+    assert "\ncopies in program.py" in err
     assert "Traceback" not in err
 
 

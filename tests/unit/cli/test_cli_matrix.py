@@ -42,9 +42,9 @@ def test_matrix_writes_its_tables(tmp_path) -> None:
         (["--libraries", "numpy"], "a pair needs two"),
         (["--libraries", "numpy,numpy"], "a pair needs two libraries, found numpy"),
         (["--libraries", "numpy,nosuch"], "no library 'nosuch'; arraybridge knows array_api_s"),
-        (["--libraries", "numpy,dask"], "dask has no arrays in memory: name others"),
+        (["--libraries", "numpy,dask"], "dask has no arrays in memory: leave it out"),
         (["--libraries", "numpy,cupy"], "cupy is not installed: pip install 'cupy-cuda12x'"),
-        (["--jobs", "0"], "--jobs is a number of processes, got 0"),
+        (["--jobs", "0"], "--jobs must be 1 or more, got 0"),
         (["--cases", "negativ"], "did you mean 'negative'? expected contiguous, permuted"),
         (["--jobs", "two"], "invalid int value: 'two'"),
         (["--json", "/dev/null/x.json"], "Not a directory: '/dev/null/x.json'"),
@@ -83,9 +83,9 @@ def unruly(tmp_path_factory) -> dict[str, matrix.Cell]:
     ("case", "verdict", "why"),
     [
         ("int8 contiguous", "CRASH", "SIGABRT"),
-        ("int16 contiguous", "HANG", "nothing for 10 s"),
+        ("int16 contiguous", "HANG", "no answer for 10 s"),
         ("int32 contiguous", "WRONG", "the values differ"),
-        ("int64 contiguous", "WRONG", "explain says view, convert does not"),
+        ("int64 contiguous", "WRONG", "explain predicts view, convert does otherwise"),
         ("uint8 contiguous", "ERROR", "RuntimeError: not today"),
         ("uint16 contiguous", "CRASH", "exit code 0"),
         ("too many", "CRASH", "exit code 0"),  # of the one before; it was not tried
