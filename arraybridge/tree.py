@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "columns", "convert", "explain", "leaves"]
 
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, functools.partial)
 _ERRORS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
 
@@ -248,10 +253,25 @@ class Report:
                 counts += f", {len(paths)} {what}"
         return "\n  ".join([
             f"to {self.to}: {counts}",
-            *_listed(f"{path}: refused ({why})" for path, why in self.refusals.items()),
-            *_listed(f"{path}: no longer shares memory" for path in self.unshared),
-            *_listed(f"{path}: {outcome(route)} ({route.why})" for path, route in copied.items()),
+            *_grouped({path: f"refused ({why})" for path, why in self.refusals.items()}),
+            *_grouped(dict.fromkeys(self.unshared, "memory no longer shared")),
+            *_grouped(
+                {path: f"{outcome(x._replace(nbytes=0))} ({x.why})" for path, x in copied.items()},
+                {path: f"{outcome(x)} ({x.why})" for path, x in copied.items()},
+            ),
         ])  # fmt: skip
+
+
+def _grouped(texts: Mapping[str, str], single: Mapping[str, str] | None = None) -> list[str]:
+    """Return one line per text, with its first paths; ``single`` is for texts of one path."""
+    by: dict[str, list[str]] = {}
+    for path, text in texts.items():
+        by.setdefault(text, []).append(path)
+    return _listed(
+        f"{', '.join(paths[:3])}{f' and {len(paths) - 3} more' if len(paths) > 3 else ''}: "
+        f"{single[paths[0]] if single and len(paths) == 1 else text}"
+        for text, paths in by.items()
+    )
 
 
 def _listed(lines: Iterable[str], most: int = 10) -> list[str]:
