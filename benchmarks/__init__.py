@@ -1,7 +1,7 @@
-"""Benchmarks: one file a question, each a ratio to a peer measured in the same run."""
+"""Benchmarks: one file per question; each compares a call with a peer in the same run."""
 
 import os
 
-# PyTorch's OpenMP threads spin on for a while after their turn, and would hold the core that the
-# next contender needs. Read when PyTorch is loaded.
+# PyTorch's OpenMP threads keep spinning after their turn, on the core that the next contender
+# needs. PyTorch reads this variable when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

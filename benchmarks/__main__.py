@@ -1,7 +1,7 @@
-"""Run all benchmarks of a CPU and write benchmarks/RESULTS.md, the charts and the figures in docs/ anew.
+"""Run all CPU benchmarks and write benchmarks/RESULTS.md, the charts and the figures in docs/.
 
 python -m benchmarks                          12 minutes on two cores
-python -m benchmarks --only calls threads     these sections alone; the others stay as they are
+python -m benchmarks --only calls threads     only these sections
 python -m benchmarks --quick                  prints everything in two minutes, writes nothing
 """
 
@@ -13,36 +13,33 @@ import sys
 import time
 
 from . import chart, page
-from .results import head, heading, write
+from .results import heading, write
 
-#: In the order of RESULTS.md -> what its versions are of, where it does not say so itself.
-SECTIONS = {
-    "core": "",
-    "calls": "",
-    "wrapper": "",
-    "contiguous": "",
-    "allocated": "",
-    "copy_sizes": "",
-    "threads": "",
-    "startup": "numpy torch numba llvmlite",
-    "breakdown": "",
-    "exchange": "",
-    "launch": "",
-    "engines": "",
-}
+#: In the order of RESULTS.md.
+SECTIONS = (
+    "core",
+    "calls",
+    "wrapper",
+    "contiguous",
+    "allocated",
+    "copy_sizes",
+    "threads",
+    "startup",
+    "breakdown",
+    "exchange",
+    "launch",
+    "engines",
+)
 
 
 def run(module: str, *, quick: bool) -> str | None:
-    """What a benchmark prints, in a process of its own; None where it fails."""
+    """Return what a benchmark prints in its own process; None if it fails."""
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{module}", *["--quick"] * quick],
         stdout=subprocess.PIPE,
         text=True,
     )
-    if done.returncode:
-        return None
-    text = done.stdout.strip("\n")
-    return f"{head(SECTIONS[module])}\n\n{text}" if SECTIONS[module] else text
+    return None if done.returncode else done.stdout.strip("\n")
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
-"""Compare copies whose result is allocated inside the call, beside the limit and other libraries.
+"""Compare copies whose result is allocated in the call with the limit and with other libraries.
 
 python -m benchmarks.allocated                     prints the tables
 python -m benchmarks.allocated --write             and keeps them in benchmarks/RESULTS.md
-python -m benchmarks.allocated --only transpose    the layouts whose name has that word, without memory
+python -m benchmarks.allocated --only transpose    only layouts with that word in the name, without memory
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .results import head, write
 LIBRARIES = "numpy torch tensorflow-cpu tensorflow numba llvmlite"
 LOOP_GOAL = 0.85  # of the limit
 PAGE, HUGE_PAGES = 4096, 14  # MADV_HUGEPAGE
-FRESH_GOAL = 1.5  # times the copy into pages that the copying makes
+FRESH_GOAL = 1.5  # times the copy into pages that are cleared while they are written
 
 
 class Malloced:
-    """Our copy into fresh memory of `malloc`, in huge pages: as before there was a cache of blocks."""
+    """Our copy into fresh memory of `malloc`, in huge pages, without the cache of blocks."""
 
     def __init__(self) -> None:
         libc = ctypes.CDLL(None)
@@ -54,7 +54,7 @@ class Malloced:
 
 
 def fresh(layouts: list[Layout], rounds: int) -> list[Row]:
-    """Every result kept until all have had their turn; then the blocks go back to the system."""
+    """Keep every result until all contenders have had their turn; then return the blocks to the system."""
     malloced = Malloced()
 
     def after() -> None:
@@ -67,22 +67,21 @@ def fresh(layouts: list[Layout], rounds: int) -> list[Row]:
 
 def loop_verdict(rows: list[Row]) -> str:
     share, lost = mean(row.fraction() for row in rows), behind(rows)
-    told = "kept" if share >= LOOP_GOAL and not lost else "**missed**"
-    return f"Goal: {LOOP_GOAL} of the limit, and no layout behind another library: {told}."
+    kept = "kept" if share >= LOOP_GOAL and not lost else "**missed**"
+    return f"Goal: {LOOP_GOAL} of the limit, and no layout slower than another library: {kept}."
 
 
 def fresh_verdict(rows: list[Row]) -> str:
     times = mean(row.seconds["malloc"] / row.seconds["ours"] for row in rows)
-    told = "kept" if times >= FRESH_GOAL else "**missed**"
+    kept = "kept" if times >= FRESH_GOAL else "**missed**"
     return (
-        f"The same copies into memory of `malloc`, whose pages are made while it is written, reach "
-        f"{mean(row.seconds['limit'] / row.seconds['malloc'] for row in rows):.2f} of the limit. Ours: {times:.2f} times as "
-        f"fast; goal {FRESH_GOAL}: {told}."
+        f"Goal: {FRESH_GOAL} times as fast as the same copies into memory of `malloc`, whose pages are cleared while they are written: {times:.2f}, {kept}. "
+        f"Those copies reach {mean(row.seconds['limit'] / row.seconds['malloc'] for row in rows):.2f} of the limit."
     )
 
 
 def converted(rounds: int) -> list[str]:
-    """Copies that `convert` makes, dropped at once, beside what one would write by hand."""
+    """Compare copies by `convert`, dropped at once, with the same by hand."""
     import torch
 
     x = np.ones((4096, 4096), np.float32)
@@ -98,7 +97,7 @@ def converted(rounds: int) -> list[str]:
         "torch to torch, transposed, copy=True": (lambda: ab.convert(t.T, "torch", copy=True), "tensor.T.contiguous()", lambda: t.T.contiguous()),
     }  # fmt: skip
     lines = [
-        "| copy of 64 MB by `convert` | of the limit | beside | its share | times |",
+        "| copy of 64 MB by `convert` | of the limit | compared with | its share | times |",
         "| --- | ---: | --- | ---: | ---: |",
     ]
     for what, (ours, name, peer) in cases.items():
@@ -110,9 +109,9 @@ def converted(rounds: int) -> list[str]:
         )
         took, limit = row.seconds, row.seconds["limit"]
         times = took["hand"] / took["convert"]
-        told = f"**{times:.2f}**" if times < 1 else f"{times:.2f}"
+        speed = f"**{times:.2f}**" if times < 1 else f"{times:.2f}"
         lines.append(
-            f"| {what} | {limit / took['convert']:.2f} | `{name}` | {limit / took['hand']:.2f} | {told} |"
+            f"| {what} | {limit / took['convert']:.2f} | `{name}` | {limit / took['hand']:.2f} | {speed} |"
         )
     return lines
 
@@ -122,10 +121,12 @@ def report(*, only: str = "", rounds: int = 7) -> str:
     dropped = measure(layouts, rounds, allocate=True)
     kept = fresh(layouts, rounds)
     lines = [
-        head(LIBRARIES, f"{THREADS} threads"),
+        f"Goal: {LOOP_GOAL} of the limit if results are dropped, {FRESH_GOAL} times the copy into memory of `malloc` if they are kept; see each table.",
         "",
-        "GB/s as above; the limit is still the copy into a given buffer. Other libraries get fresh memory from the operating",
-        f"system for every result, and give it back. Medians of {rounds} turns.",
+        "Measured: the same copies with a result allocated in the call. The limit is still the copy into a given buffer. The other libraries get fresh memory",
+        f"from the operating system for every result, and return it. Medians of {rounds} turns.",
+        "",
+        head(LIBRARIES, f"{THREADS} threads"),
         "",
         "### Dropped in a loop",
         "",

@@ -1,4 +1,4 @@
-"""Measure where the time of a call goes: each step beside the whole.
+"""Measure where the time of a call goes, step by step.
 
 python -m benchmarks.breakdown            prints the table
 python -m benchmarks.breakdown --write    and keeps it in benchmarks/RESULTS.md
@@ -74,7 +74,7 @@ def entry(x: object, to: str) -> Entry:
 
 
 def exact(x: object, to: str) -> Steps:
-    """The way of what has no edge, or no coarse signature."""
+    """The steps of an array without an edge or a coarse signature."""
     known = entry(x, to)
     source = known.source
 
@@ -89,7 +89,7 @@ def exact(x: object, to: str) -> Steps:
 
 
 def least(of: Steps, rounds: int, seconds: float) -> list[float]:
-    """Nanoseconds of each, all in turn: the quickest round."""
+    """Nanoseconds of each step, in turn: the fastest round."""
     timers = [timeit.Timer(call) for _, call in of]
     times: list[list[float]] = [[] for _ in of]
     numbers = []
@@ -105,10 +105,10 @@ def least(of: Steps, rounds: int, seconds: float) -> list[float]:
 def report(*, quick: bool = False) -> str:
     rounds, seconds = (3, 0.0005) if quick else (151, 0.001)
     lines = [
-        head("numpy torch"),
+        "Goal: none. Measured: the steps of a call on 24 elements. A step's time is that of the call up to and including it, minus that of the call up to the",
+        f"step before. The fastest of {rounds} rounds, in turn.",
         "",
-        "Arrays of 24 items. A step's time is that of the call up to and with it, less that of the call up to the step before; the",
-        f"quickest of {rounds} rounds, all in turn.",
+        head("numpy torch"),
         "",
         "| call | ns | of that | ns |",
         "| --- | ---: | --- | ---: |",

@@ -24,8 +24,8 @@ from .goals import Case, Found, measure, summary, table
 from .results import head, write
 
 COUNT = 24
-REFERENCE = 2_400  # ns of np.from_dlpack(tensor) where the goals were set
-NEW_SHAPES = 6_000  # more than any cache of plans keeps
+REFERENCE = 2_400  # ns of np.from_dlpack(tensor) on the machine of the goals
+NEW_SHAPES = 6_000  # more than the cache of plans holds
 
 #: Goals, in times the peer and in nanoseconds.
 VIEW = {"ratio": 1.2, "ns": 2500}
@@ -40,7 +40,7 @@ LEAF = {"ratio": 1.3}
 
 
 class Operands:
-    """The arrays of all cases: float64, 24 items; float32 where JAX takes part."""
+    """The arrays of all cases: 24 elements of float64, or of float32 for JAX."""
 
     def __init__(self) -> None:
         self.array = np.arange(float(COUNT))
@@ -105,7 +105,7 @@ def views(of: Operands) -> Iterator[Case]:
 
 
 def unseen(of: Operands) -> Iterator[Case]:
-    """What a cache of plans has not seen: another shape in every call."""
+    """A new shape in every call, which no cached plan fits."""
     convert = ab.convert
     tensors = [torch.zeros(NEW_SHAPES)[:size] for size in range(1, NEW_SHAPES + 1)]
     arrays = [tensor.numpy() for tensor in tensors]
@@ -123,7 +123,7 @@ def unseen(of: Operands) -> Iterator[Case]:
 
 
 def copies(of: Operands) -> Iterator[Case]:
-    """Small copies, by whatever makes one necessary."""
+    """Small copies, for each reason to copy."""
     convert, torch_of = ab.convert, torch.from_numpy
     x, t, j, fixed, swapped = of.array, of.tensor, of.jax, of.read_only, of.swapped
     conj, neg, matrix = of.conjugate, of.negative, of.matrix
@@ -144,7 +144,7 @@ def copies(of: Operands) -> Iterator[Case]:
 
 
 def exports(of: Operands) -> Iterator[Case]:
-    """An Array given to a library."""
+    """An Array passed to a library."""
     natives = {
         "torch": ("tensor", of.tensor),
         "NumPy": ("array", of.array),
@@ -160,14 +160,14 @@ def exports(of: Operands) -> Iterator[Case]:
 
 
 def compiled() -> Callable[[object], None]:
-    """A function of C++ with one TensorView that does nothing, among TVM-FFI's own tests."""
+    """A C++ function of one TensorView that does nothing, from TVM-FFI's own tests."""
     import tvm_ffi.testing  # registers it
 
     return tvm_ffi.get_global_func("testing.schema_tensor_view_input")
 
 
 def finding(of: Operands) -> Iterator[Case]:
-    """Which namespace, and one library for all arguments."""
+    """Namespaces, and one library for all arguments."""
     t, x, f = of.tensor, of.array, of.single
     namespace, compat = ab.namespace, array_api_compat.array_namespace
     a = ab.from_dlpack(t)
@@ -188,7 +188,7 @@ def finding(of: Operands) -> Iterator[Case]:
 
 
 def trees(of: Operands) -> Iterator[Case]:
-    """A thousand leaves of 24 items: beside one call of `convert` for each, and by hand."""
+    """A thousand leaves of 24 elements: compared with one call of `convert` for each, and with the same by hand."""
     convert, torch_of = ab.tree.convert, torch.from_numpy
     arrays = {f"layer{i}.weight": of.single.copy() for i in range(1000)}
     tensors, nested = convert(arrays, "torch", copy=True), {f"layer{i}": {name: of.single.copy() for name in "abcd"} for i in range(250)}
@@ -210,24 +210,24 @@ def trees(of: Operands) -> Iterator[Case]:
 SECTIONS: list[tuple[str, str, Callable[[Operands], Iterator[Case]]]] = [
     (
         "Fast paths",
-        "No keyword, a view where that is safe. Pairs with JAX are beside JAX's own function.",
+        "No keywords; a view if that is safe. Pairs with JAX are compared with JAX's own function.",
         plain,
     ),
-    ("Planned views", "Any keyword, or a pair without a fast path.", views),
+    ("Planned views", "With a keyword, or from an Array.", views),
     (
-        "Ever-new shapes",
-        f"The same, with {NEW_SHAPES:,} shapes in turn, so that no plan is found in a cache.",
+        "New shapes",
+        f"The same with {NEW_SHAPES:,} shapes in turn, so that no cached plan applies.",
         unseen,
     ),
-    ("Small copies", "Beside what one would write by hand.", copies),
+    ("Small copies", "Compared with the same copy by hand.", copies),
     (
-        "Arrays given to libraries",
-        "The function that TVM-FFI calls is compiled, takes one TensorView and does nothing.",
+        "Arrays passed to libraries",
+        "The compiled TVM-FFI function takes one TensorView and does nothing.",
         exports,
     ),
     (
         "Namespaces, adapt and unify",
-        "The peer of `adapt` and `unify` is only for comparison: it checks nothing.",
+        "The calls that `adapt` and `unify` are compared with check nothing.",
         finding,
     ),
     ("Trees", "A thousand leaves in one call.", trees),
@@ -245,21 +245,24 @@ def found(*, only: str = "", quick: bool = False) -> dict[str, list[Found]]:
 
 
 def pace(rows: dict[str, list[Found]]) -> str:
-    """How quick this machine is, beside the one that the goals in nanoseconds were set on."""
+    """The time of the reference call here; the goals in ns were set on another machine."""
     took = [row.pair.peer for row in rows.get("Planned views", ())]
     if not took:
         return ""
-    return f"There `np.from_dlpack(tensor)` took {REFERENCE:,} ns, here {median(took):,.0f}. "
+    return f" Here it took {median(took):,.0f} ns."
 
 
 def report(rows: dict[str, list[Found]]) -> str:
     texts = {title: text for title, text, _ in SECTIONS}
     lines = [
-        head("numpy torch jax apache-tvm-ffi array-api-compat"),
+        "Goal: as in the tables; 2.5 µs for a view, 2.5 times the copy by hand for a small copy. "
+        + summary(row for of in rows.values() for row in of),
         "",
-        f"{COUNT} float64 (with JAX: float32), contiguous where nothing else is said. Nanoseconds a call and ratios are medians of rounds in",
-        "turn with the peer, `least` is the quickest round. A goal in times the peer is held against the median of the ratios, one in",
-        f"nanoseconds, which was set on another machine, against the least. {pace(rows)}{summary(row for of in rows.values() for row in of)}",
+        f"Measured: one call on {COUNT} contiguous elements, float64 or, with JAX, float32, in turn with the library's own call or with what you would write",
+        "by hand. `ours`, `its` and the ratio are medians over the rounds; `least` is our fastest round. Goals in ns hold for the least, because they were",
+        f"set on another machine, where `np.from_dlpack(tensor)` took {REFERENCE:,} ns.{pace(rows)}",
+        "",
+        head("numpy torch jax apache-tvm-ffi array-api-compat"),
     ]
     for title, of in rows.items():
         lines += ["", f"### {title}", "", texts[title], "", *table(of, "call")]

@@ -89,7 +89,7 @@ def sizes(rows: Table, path: Path) -> None:
     for at, library in enumerate(("NumPy", "PyTorch")):
         top = 62 + at * (high + 66)
         bottom = top + high
-        picture.text(left, top - 12, f"beside {library}", kind="bold")
+        picture.text(left, top - 12, f"compared with {library}", kind="bold")
         up = Scale(0.25, 64, bottom, top, log=True)
         across = Scale(0, len(columns) - 1, left + 12, left + panel - 12)
         for tick in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64):
@@ -97,10 +97,10 @@ def sizes(rows: Table, path: Path) -> None:
             picture.text(left - 6, up(tick) + 4, f"{tick:g}", anchor="end")
         for place, column in enumerate(columns):
             kilobytes = int(column.split()[0])
-            told = f"{kilobytes} KB" if kilobytes < 1024 else f"{kilobytes >> 10} MB"
-            picture.text(across(place), bottom + 16, told, anchor="middle")
+            label = f"{kilobytes} KB" if kilobytes < 1024 else f"{kilobytes >> 10} MB"
+            picture.text(across(place), bottom + 16, label, anchor="middle")
         for row in rows:
-            if row["beside"] == library:
+            if row["compared with"] == library:
                 points = [(across(n), up(value(row[column]))) for n, column in enumerate(columns)]
                 picture.curve(points, colors[row["layout"]])
     top = 2 * (high + 66) + 44

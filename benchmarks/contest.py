@@ -1,7 +1,7 @@
-"""Copies of one layout by several contenders in turn, and the tables of what they took.
+"""Copy one layout by several contenders in turn, and make tables of their times.
 
-The limit is the contiguous copy of as many bytes as the result has: `memmove` of one part a core, all at once.
-It takes its turn with the others and medians are compared: the bandwidth of a shared machine drifts by a
+The limit is a contiguous copy of as many bytes as the result has: `memmove` of one part per core, all at once.
+It takes its turn with the others, and medians are compared: the bandwidth of a shared machine drifts by a
 factor of two within minutes.
 """
 
@@ -37,21 +37,21 @@ class Row(NamedTuple):
     seconds: dict[str, float]
 
     def speed(self, who: str) -> float | None:
-        """GB/s, the result's bytes counted once as read and once as written."""
+        """GB/s; the bytes of the result count once as read and once as written."""
         took = self.seconds.get(who)
         return None if took is None else 2 * self.nbytes / took / 1e9
 
     def fraction(self) -> float:
-        """Of the limit."""
+        """The share of the limit."""
         return self.seconds["limit"] / self.seconds["ours"]
 
     def best(self) -> str:
-        """The quickest of the peers."""
+        """The fastest of the peers."""
         return min((p for p in PEERS if p in self.seconds), key=self.seconds.__getitem__)
 
 
 class Limit:
-    """The contiguous copy by one thread a core."""
+    """The contiguous copy, by one thread per core."""
 
     def __init__(self, dst: np.ndarray, src: np.ndarray, pool: ThreadPoolExecutor) -> None:
         size = dst.nbytes
@@ -77,9 +77,9 @@ def turns(
     patience: float = 0.8,
     after: Callable[[], None] | None = None,
 ) -> dict[str, float]:
-    """Median seconds a call of each, one call a turn; the slow ones sit out turns.
+    """Median seconds per call of each, one call per turn; slow contenders skip turns.
 
-    A contender takes part in at least three turns, and in more for `patience` seconds of its own. Without
+    A contender takes part in at least three turns, and in more until it has used `patience` seconds. Without
     `after`, a result is dropped as soon as it is made, within the time of the call. With it, all results of a
     turn are kept to the turn's end, and `after` is called then.
     """
@@ -107,7 +107,7 @@ def turns(
 
 
 def tensorflow_transpose(layout: Layout, base: np.ndarray) -> Callable | None:
-    """TensorFlow's transpose, its result allocated; None where it is missing or no permutation."""
+    """TensorFlow's transpose, its result allocated; None if it is missing, or if the layout is no permutation."""
     if layout.axes is None:
         return None
     try:
@@ -119,7 +119,7 @@ def tensorflow_transpose(layout: Layout, base: np.ndarray) -> Callable | None:
 
 
 def contenders(layout: Layout, offset: int, allocate: bool, pool) -> tuple[dict, np.ndarray]:
-    """Who takes part in a layout, and the view that is copied."""
+    """The contenders of a layout, and the view that is copied."""
     base = layout.base()
     view = layout.view(base)
     count = view.nbytes
@@ -149,7 +149,7 @@ def contenders(layout: Layout, offset: int, allocate: bool, pool) -> tuple[dict,
 
 
 def check(layout: Layout, view: np.ndarray) -> None:
-    """Right before quick: bytes against NumPy's."""
+    """Compare the bytes with NumPy's copy."""
     expected = np.ascontiguousarray(view)
     out = np.zeros_like(expected)
     ab.contiguous(view, out=out)
@@ -166,7 +166,7 @@ def measure(
     extra: Callable[[np.ndarray], dict[str, Callable]] = lambda view: {},
     after: Callable[[], None] | None = None,
 ) -> list[Row]:
-    """A row a layout. `extra` names more contenders, given the view that is copied."""
+    """Return one row per layout. `extra` names more contenders, given the view that is copied."""
     rows = []
     with ThreadPoolExecutor(max(1, THREADS - 1)) as pool:
         for layout in layouts:
@@ -191,7 +191,7 @@ def number(value: float | None) -> str:
 
 def table(rows: list[Row]) -> list[str]:
     lines = [
-        "| layout | item, bytes | limit | ours | of the limit | NumPy | PyTorch | TensorFlow | times the best of these |",
+        "| layout | element, bytes | limit | ours | of the limit | NumPy | PyTorch | TensorFlow | times the fastest |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
@@ -206,7 +206,7 @@ def table(rows: list[Row]) -> list[str]:
 
 
 def behind(rows: list[Row]) -> list[str]:
-    """The layouts in which a library is quicker."""
+    """The layouts in which another library is faster."""
     return [
         f"{r.layout.name} ({r.seconds[r.best()] / r.seconds['ours']:.2f} of {NAMES[r.best()]})"
         for r in rows
@@ -215,7 +215,7 @@ def behind(rows: list[Row]) -> list[str]:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    """Geometric means beside the goals, and every layout that was lost."""
+    """The geometric means, and the layouts in which another library is faster."""
     over = {
         peer: mean(r.seconds[peer] / r.seconds["ours"] for r in rows if peer in r.seconds)
         for peer in PEERS
@@ -231,7 +231,9 @@ def summary(rows: list[Row]) -> list[str]:
     return [
         "",
         f"Geometric means: **{mean(r.fraction() for r in rows):.2f} of the limit** ({theirs}); {peers}. "
-        f"Counting every cache line that must be read, including the gaps of strided reads: {needed:.2f} of the limit.",
+        f"With every cache line that has to be read, gaps included: {needed:.2f} of the limit.",
         "",
-        f"Lost: {'; '.join(lost)}." if lost else "No layout is slower than the best of the three.",
+        f"Slower than another library: {'; '.join(lost)}."
+        if lost
+        else "No layout is slower than the fastest of the three.",
     ]

@@ -1,8 +1,8 @@
-"""Compare copies of strided layouts into a given buffer with the speed of memory and with other libraries.
+"""Compare copies of strided layouts into a buffer with the speed of memory and with other libraries.
 
 python -m benchmarks.contiguous                     prints the table
 python -m benchmarks.contiguous --write             and keeps it in benchmarks/RESULTS.md
-python -m benchmarks.contiguous --only transpose    the layouts whose name has that word
+python -m benchmarks.contiguous --only transpose    only layouts with that word in the name
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ def report(*, only: str = "", rounds: int = 15, offset: int = 0) -> str:
     rows = measure(layouts, rounds, offset=offset)
     return "\n".join(
         [
-            head(LIBRARIES, f"{THREADS} threads"),
+            "Goal: no layout is slower than with NumPy, PyTorch or TensorFlow.",
             "",
-            "GB/s, counting the bytes of the result once as read and once as written; the limit is the contiguous copy by",
-            f"{THREADS} threads, in turn with ours; medians of {rounds} turns. Bold: slower than the library named.",
-            "TensorFlow allocates its result. PyTorch has no flipped views: its `flip` allocates as well.",
+            "Measured: copies of 64 MB into a given buffer, in GB/s; each byte of the result counts once as read and once as written. The limit is a contiguous",
+            f"copy by {THREADS} threads, in turn with ours. Medians of {rounds} turns. TensorFlow allocates its result, and so does PyTorch's `flip`, because PyTorch",
+            "has no flipped views.",
+            "",
+            head(LIBRARIES, f"{THREADS} threads"),
             "",
             *table(rows),
             *summary(rows),

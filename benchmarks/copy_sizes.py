@@ -1,4 +1,4 @@
-"""Measure copies from 4 KB to 4 MB, and the size from which kernels pay.
+"""Measure copies of 4 KB to 4 MB, and from which size a kernel is faster.
 
 python -m benchmarks.copy_sizes            prints the tables
 python -m benchmarks.copy_sizes --write    and keeps them in benchmarks/RESULTS.md
@@ -44,7 +44,7 @@ def view_of(name: str, nbytes: int) -> np.ndarray:
 
 
 def times(name: str, size: int, library: str, *, quick: bool) -> float | None:
-    """How many times as fast as the library's own; None where it has no such view."""
+    """How many times as fast as the library's own copy; None if it has no such view."""
     x = view_of(name, size)
     if library == "NumPy":
         ours, peer = (lambda: ab.contiguous(x)), (lambda: np.ascontiguousarray(x))
@@ -58,15 +58,15 @@ def times(name: str, size: int, library: str, *, quick: bool) -> float | None:
     return 1 / pair.ratio
 
 
-def told(times: float | None) -> str:
+def shown(times: float | None) -> str:
     return "" if times is None else f"**{times:.2f}**" if times < 1 else f"{times:.2f}"
 
 
 def by_size(*, quick: bool) -> list[str]:
-    """The result allocated inside the call and dropped; how many times as fast as NumPy and as PyTorch."""
+    """Speed relative to NumPy and PyTorch, with a result that is allocated in the call and dropped."""
     heads = [f"{size >> 10} KB" for size in SIZES]
     lines = [
-        f"| layout | beside | {' | '.join(heads)} |",
+        f"| layout | compared with | {' | '.join(heads)} |",
         f"| --- | --- | {' | '.join('---:' for _ in SIZES)} |",
     ]
     every: list[float] = []
@@ -75,7 +75,7 @@ def by_size(*, quick: bool) -> list[str]:
             found = [times(name, size, library, quick=quick) for size in SIZES]
             every += [each for each in found if each is not None]
             if any(found):
-                lines.append(f"| {name} | {library} | {' | '.join(map(told, found))} |")
+                lines.append(f"| {name} | {library} | {' | '.join(map(shown, found))} |")
     mean, least = exp(sum(map(log, every)) / len(every)), min(every)
     kept = "kept" if mean >= MEAN and least >= LEAST else "**missed**"
     return [
@@ -86,9 +86,9 @@ def by_size(*, quick: bool) -> list[str]:
 
 
 def tiny(*, quick: bool) -> list[str]:
-    """Beside NumPy's own time, whatever the library."""
+    """Compare small copies with each library's own; the goal is for NumPy."""
     lines = [
-        "| shape, float32 | NumPy's own, ns | ours on NumPy's | times | goal | PyTorch's own, ns | ours on PyTorch's | times | |",
+        "| shape, float32 | NumPy, ns | ours | ratio | goal | PyTorch, ns | ours | ratio | |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     rounds, seconds = (3, 0.0005) if quick else (101, 0.001)
@@ -106,11 +106,11 @@ def tiny(*, quick: bool) -> list[str]:
 
 
 def crossover(*, quick: bool) -> list[str]:
-    """From how many bytes the kernel, with all that leads to it, beats NumPy's copy."""
+    """From how many bytes the kernel, with planning and call, is faster than NumPy's copy."""
     sizes = [1 << power for power in range(11, 21)]
     rounds, seconds = (3, 0.0005) if quick else (21, 0.002)
     lines = [
-        f"| transpose of items of | {' | '.join(f'{size >> 10} KB' for size in sizes)} | `SMALL` |",
+        f"| transpose of elements of | {' | '.join(f'{size >> 10} KB' for size in sizes)} | `SMALL` |",
         f"| --- | {' | '.join('---:' for _ in sizes)} | ---: |",
     ]
     for dtype in ("uint8", "uint16", "float32", "float64", "complex128"):
@@ -139,24 +139,29 @@ def crossover(*, quick: bool) -> list[str]:
 def report(*, quick: bool = False) -> str:
     return "\n".join(
         [
+            f"Goal: {MEAN} times the library's own speed in the geometric mean, and {LEAST} at least. Small copies: at most {TWO_BY_TWO} times NumPy's own time for 2 x 2 elements,",
+            f"{SMALL} times for the others.",
+            "",
+            "Measured: `ab.contiguous`, in turn with the library's own copy.",
+            "",
             head("numpy torch numba"),
             "",
             "### 4 KB to 4 MB",
             "",
-            "With the result allocated inside the call: the speed relative to the library's own copy, of its own arrays (below 1: slower).",
+            "The speed relative to the library's own copy of its own arrays. The result is allocated in the call.",
             "",
             *by_size(quick=quick),
             "",
             "### Small copies",
             "",
-            f"Nanoseconds a call of `ab.contiguous`; the goal is at most {TWO_BY_TWO} times NumPy's own time for 2 x 2, {SMALL} for the others.",
+            "Nanoseconds per call.",
             "",
             *tiny(quick=quick),
             "",
-            "### Where kernels begin to pay",
+            "### When a kernel is faster",
             "",
-            "The speed of the kernel relative to `np.copyto`, planning and call included. Up to `SMALL` items NumPy or",
-            "PyTorch itself makes the copy, and no compiler is loaded.",
+            "The speed of the kernel relative to `np.copyto`, with planning and call. Up to `SMALL`, NumPy or PyTorch makes the copy, and no",
+            "compiler is loaded.",
             "",
             *crossover(quick=quick),
         ]

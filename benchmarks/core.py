@@ -1,11 +1,10 @@
-"""Measure the core of conversions: what arraybridge adds to the library's own call, and first calls.
+"""Measure the core of conversions: what `convert` adds to the library's own call, and first calls.
 
 python -m benchmarks.core              prints the table
 python -m benchmarks.core --quick      fewer rounds
 
-"later" is a call whose type, request and signature are known; "signature" the first call with an
-array of another signature, "request" the first with another request, beyond a later call. All are
-least times; the library's own call is timed in turn with ours.
+A "signature" is what a plan depends on: data type, layout and flags; a "request" is the target and the
+keywords. First calls are compared with later ones. All times are least times, in turn with the library's own call.
 """
 
 from __future__ import annotations
@@ -35,6 +34,11 @@ TENSOR = torch.rand(64, 48)
 NUMPYS = torch.from_numpy(SINGLE)
 CONJUGATE = torch.rand(16, 16, dtype=torch.complex64).conj()
 TENSOR_CROP = torch.rand(80, 80)[5:53, 7:71]
+
+INTRODUCTION = """Goal: none; the table shows what `convert` costs beyond the library's own call.
+
+Measured: the least time of the library's own call, what `convert` adds to it, and how much longer the first call takes with a new signature
+(data type, layout, flags) or with a new request (target, keywords). A negative number: `convert` is faster."""
 
 share, dense = torch.from_numpy, np.ascontiguousarray
 Own = Callable[[], Any]
@@ -87,7 +91,7 @@ def _forget_signatures() -> None:
 
 
 def measured(rounds: int) -> list[tuple[str, float, float, float, float]]:
-    """Of each case: the library's own call, ours beyond it, new signature, new request (ns)."""
+    """Return for each case: the own call, the time added, new signature, new request (ns)."""
     rows = []
     for name, own, x, to, keywords in CASES:
         label = f"{type(x).__module__.partition('.')[0]} to {to}: {name}"
@@ -120,11 +124,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     rounds = 12 if parser.parse_args().quick else 60
     warnings.simplefilter("ignore")
-    print(head("numpy torch jax jaxlib"))
+    print(INTRODUCTION, head("numpy torch jax jaxlib"), sep="\n\n")
     print()
-    print(
-        "| conversion | own call, ns | ours beyond it, ns | new signature, us | new request, us |"
-    )
+    print("| conversion | own call, ns | added, ns | new signature, µs | new request, µs |")
     print("|---|---:|---:|---:|---:|")
     for label, own, beyond, signature, request in measured(rounds):
         print(

@@ -1,4 +1,4 @@
-"""Cases with a goal: ours beside a peer in turn, and whether the goal was kept."""
+"""Cases with a goal: our call in turn with a peer, and whether the goal was kept."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .timing import Pair, paired
 
 
 class Case(NamedTuple):
-    """One row: what is called, what beside it, and the most that ours may take."""
+    """One row: our call, the call it is compared with, and the most that ours may take."""
 
     what: str
     ours: Callable[[], object]
     peer_name: str
     peer: Callable[[], object]
     ratio: float | None = None  # to the peer
-    ns: float | None = None  # whatever the peer takes
+    ns: float | None = None  # independent of the peer
 
 
 class Found(NamedTuple):
@@ -24,12 +24,12 @@ class Found(NamedTuple):
     pair: Pair
 
     def missed(self) -> list[str]:
-        """Ratios by their median; nanoseconds by the least, which other work disturbs least."""
+        """Judge ratios by their median, and nanoseconds by the least, which other work disturbs least."""
         case, pair = self.case, self.pair
         ratio = ["ratio"] if case.ratio is not None and pair.ratio > case.ratio else []
         return ratio + (["ns"] if case.ns is not None and pair.least > case.ns else [])
 
-    def told(self) -> str:
+    def judged(self) -> str:
         if self.case.ratio is None and self.case.ns is None:
             return ""
         return f"**missed** ({', '.join(self.missed())})" if self.missed() else "kept"
@@ -40,7 +40,7 @@ def verdict(value: float, most: float) -> str:
 
 
 def measure(cases: Iterable[Case], *, quick: bool = False) -> list[Found]:
-    """Each case in rounds of its own, short ones: a machine with other work changes its pace within 10 ms."""
+    """Measure each case in short rounds: the pace of a busy machine changes within 10 ms."""
     rounds, seconds = (3, 0.0005) if quick else (151, 0.001)
     found = []
     for case in cases:
@@ -51,7 +51,7 @@ def measure(cases: Iterable[Case], *, quick: bool = False) -> list[Found]:
 
 def table(found: Iterable[Found], head: str) -> list[str]:
     lines = [
-        f"| {head} | ours, ns | least | beside | its ns | ratio | goal: ratio | ns | |",
+        f"| {head} | ours, ns | least | compared with | its ns | ratio | goal: ratio | ns | |",
         "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |",
     ]
     for row in found:
@@ -60,15 +60,12 @@ def table(found: Iterable[Found], head: str) -> list[str]:
         ns = "" if case.ns is None else f"{case.ns:,.0f}"
         lines.append(
             f"| {case.what} | {pair.ours:,.0f} | {pair.least:,.0f} | {case.peer_name} | {pair.peer:,.0f} "
-            f"| {pair.ratio:.2f} | {ratio} | {ns} | {row.told()} |"
+            f"| {pair.ratio:.2f} | {ratio} | {ns} | {row.judged()} |"
         )
     return lines
 
 
 def summary(found: Iterable[Found]) -> str:
-    """How many goals were kept, and by how much each of the others was missed."""
+    """How many goals were kept."""
     judged = [row for row in found if row.case.ratio is not None or row.case.ns is not None]
-    missed = [row for row in judged if row.missed()]
-    count = f"{len(judged) - len(missed)} of {len(judged)} goals kept."
-    rows = "; ".join(f"{row.case.what} ({row.pair.ratio:.2f})" for row in missed)
-    return f"{count} Missed: {rows}." if missed else count
+    return f"{sum(not row.missed() for row in judged)} of {len(judged)} goals kept."

@@ -1,4 +1,4 @@
-"""What the copy kernels compile to here, and where their distance to the limit goes.
+"""Show what the copy kernels compile to on this machine, and what keeps them from the limit.
 
 python -m benchmarks.instructions        prints both tables, as in docs/machine_code.md
 """
@@ -33,7 +33,7 @@ GROUPS = {
 
 
 def kernels():
-    """(layout, its plan): one layout for each kernel that the benchmark's layouts take."""
+    """One (layout, plan) for each kernel that the layouts of the benchmark use."""
     seen = set()
     for layout in LAYOUTS:
         view = layout.view(np.empty(layout.shape, layout.dtype))
@@ -79,7 +79,7 @@ def instructions() -> list[str]:
 
 
 def pages(nbytes: int, advice: int) -> np.ndarray:
-    """Memory of its own mapping, in pages of the size that is advised."""
+    """Memory in its own mapping, with pages of the advised size."""
     block = mmap.mmap(-1, nbytes + (1 << 21), flags=PRIVATE)
     block.madvise(advice)
     start = -np.frombuffer(block, np.uint8).ctypes.data % (1 << 21)

@@ -1,9 +1,9 @@
-"""What a copy on a CUDA device costs the host, against a driver that returns at once.
+"""Measure what a copy on a CUDA device costs the host, with a driver that returns at once.
 
     python -m benchmarks.launch           with other work on the machine: chrt -f 10 in front
 
 No device is needed: the driver is the stub of the tests, with launches in machine code that do nothing. A real
-driver adds its own time, about 1.6 us a launch.
+driver adds its own time, about 1.6 us per launch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DST, SRC = 1 << 40, 1 << 41
 TRANSPOSED = ((300, 400, 5), (8000, 20, 4), (20, 6000, 4), 4)
 
-#: A first copy, with the import of what it needs, and without that of the stub.
+#: A first copy, including its imports, but not the import of the stub.
 FIRST = """
 import sys, time
 import numpy, arraybridge
@@ -70,14 +70,14 @@ def launches() -> list[tuple[str, float]]:
     return [
         (f"launch, {words} arguments", per_call(lambda: prepared(DST, SRC, 1), 5000)),
         ("cached copy", per_call(lambda: cuda.copy(DST, SRC, shape, dst, src, item, 1, 0))),
-        ("asking whether there are kernels", per_call(cuda.unavailable)),
+        ("check whether kernels are available", per_call(cuda.unavailable)),
         ("order of two streams", per_call(lambda: context.order(0, 7, 8), 2000)),
         ("an empty lambda, in all of these", per_call(lambda: None)),
     ]
 
 
 class Like:
-    """An array of a library like CuPy: what its type asks for, and nothing else."""
+    """A CuPy-like array, with only the attributes that a copy needs."""
 
     __slots__ = ("c_contiguous", "device", "itemsize", "ptr", "shape", "strides")
 
@@ -87,7 +87,7 @@ class Like:
 
 
 class Likes(ab.Library):
-    """What libraries/cupy does for a copy; memory and stream come from nowhere, in no time."""
+    """What libraries/cupy does for a copy, with memory and a stream at no cost."""
 
     name = "like"
     accepts = ab.Accepts(library="like", tested="1", dtypes=frozenset({"float32"}))
@@ -110,13 +110,13 @@ class Likes(ab.Library):
 
 
 def contiguous() -> list[tuple[str, float]]:
-    """`ab.contiguous` of arrays on a device, in all."""
+    """The whole of `ab.contiguous`, for arrays on a device."""
     shape, _, strides, item = TRANSPOSED
-    Like.__module__ = "arraybridge"  # a class that stays, as CuPy's
+    Like.__module__ = "arraybridge"  # a permanent class, like CuPy's
     ab.register_library(Likes())
     x = Like(SRC, shape, strides, item, 0, False)
     assert ab.contiguous(x).strides == TRANSPOSED[1]
-    rows = [("contiguous of an array like CuPy's, in all", per_call(lambda: ab.contiguous(x)))]
+    rows = [("contiguous of a CuPy-like array, in all", per_call(lambda: ab.contiguous(x)))]
     try:
         import torch
 
@@ -131,7 +131,7 @@ def contiguous() -> list[tuple[str, float]]:
     return [
         *rows,
         (
-            "the way of PyTorch's tensors on a device, with one on the host",
+            "the same for PyTorch tensors (here on the host)",
             per_call(lambda: copy(tensor)),
         ),
         (
@@ -142,22 +142,25 @@ def contiguous() -> list[tuple[str, float]]:
 
 
 def planning() -> list[tuple[str, float]]:
-    """Planning each layout anew."""
+    """Plan each layout without a cache."""
     took = {}
     for layout in LAYOUTS:
         x = layout.view(np.empty(layout.shape, layout.dtype))
         given = x.shape, c_strides(x.shape, x.itemsize), x.strides, x.itemsize
 
-        def anew(given=given):
+        def planned(given=given):
             canonical.cache_clear()
             plan.cache_clear()
             cuda.plans(*given, DST, SRC)
 
-        took[layout.name] = per_call(anew, 20, 5)
+        took[layout.name] = per_call(planned, 20, 5)
     slowest = max(took, key=lambda name: took[name])
     return [
-        (f"planning anew, median of {len(took)} layouts", statistics.median(took.values())),
-        (f"planning anew, the slowest ({slowest})", took[slowest]),
+        (
+            f"planning without a cache, median of {len(took)} layouts",
+            statistics.median(took.values()),
+        ),
+        (f"planning without a cache, the slowest ({slowest})", took[slowest]),
     ]
 
 
@@ -166,7 +169,7 @@ def first_copies(rounds: int = 7) -> list[tuple[str, float]]:
     first = [sys.executable, "-c", FIRST]
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "ARRAYBRIDGE_CACHE_DIR": folder, "PYTHONPATH": str(ROOT)}
-        # With bytecode, which installed packages have.
+        # With bytecode, as for installed packages.
         env |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
         warm = [_first(env, [*first, "no compiler"]) for _ in range(rounds + 1)]
         cold = [_first(env | {"ARRAYBRIDGE_CACHE_DIR": f"{folder}/{n}"}, first) for n in range(4)]
@@ -184,9 +187,9 @@ def _first(env: dict[str, str], command: list[str]) -> float:
 
 GOALS = {
     "launch, ": 0.3,
-    "contiguous of an array like CuPy's": 3,
-    "the way of PyTorch's tensors": 3,
-    "planning anew": 300,
+    "contiguous of a CuPy-like array": 3,
+    "the same for PyTorch tensors": 3,
+    "planning without a cache": 300,
     "first copy of a process, kernel on disk": 50_000,
 }
 
@@ -194,11 +197,12 @@ GOALS = {
 def report(*, quick: bool = False) -> str:
     build.ptx = stub_driver.ptx
     lines = [
-        head("llvmlite numba-cuda"),
+        "Goal: as in the table. Measured: what a copy on a CUDA device costs the host, with a stub in place of NVIDIA's driver, which returns at once.",
         "",
-        "What a copy on a CUDA device costs the host, against a stand-in for NVIDIA's driver that returns at once. **No GPU was measured**: a real driver",
-        "adds its own time, by others' measurement about 1.6 µs a launch (cuda-python#1959), and nothing here says what a kernel takes on a device;",
-        "`make gpu` does.",
+        "**No GPU was measured.** A real driver adds its own time, about 1.6 µs per launch as others measured (cuda-python#1959), and the time of the kernel.",
+        "`make gpu` measures both.",
+        "",
+        head("llvmlite numba-cuda"),
         "",
         "| | µs | goal | |",
         "| --- | ---: | ---: | --- |",
@@ -213,8 +217,8 @@ def report(*, quick: bool = False) -> str:
         rows += [*planning(), *first_copies()]
     for name, took in rows:
         goal = next((most for start, most in GOALS.items() if name.startswith(start)), None)
-        told = " | |" if goal is None else f" {goal:,g} | {verdict(took, goal)} |"
-        lines.append(f"| {name} | {took:,.2f} |{told}")
+        cells = " | |" if goal is None else f" {goal:,g} | {verdict(took, goal)} |"
+        lines.append(f"| {name} | {took:,.2f} |{cells}")
     return "\n".join(lines)
 
 

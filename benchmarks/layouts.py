@@ -1,8 +1,8 @@
-"""The layouts that the copy benchmarks run over: what models, images and numerics hand across.
+"""The layouts of the copy benchmarks, as models, images and numerical code have them.
 
-A layout is a contiguous array of random bytes and a function that makes the view to be copied. Where
-the view is a permutation, TensorFlow's transpose takes part; where PyTorch has no such view (negative
-strides), its own function for it does.
+A layout is a contiguous array of random bytes and a function that makes the view to be copied. If
+the view is a permutation, TensorFlow's transpose takes part. If PyTorch has no such view (negative
+strides), its own function takes part instead.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ LAYOUTS = [
 
 
 def lines_read(view: np.ndarray) -> int:
-    """Bytes of the 64-byte lines that the elements of a view lie in: what must be read at least.
+    """Bytes of the cache lines that hold the elements of a view: the least that must be read.
 
-    Exact where the axes nest, as in every layout here; each line counts once.
+    Exact if the axes nest, as in every layout here; each line counts once.
     """
     axes = sorted(
         (abs(stride), extent)

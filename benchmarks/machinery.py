@@ -1,10 +1,10 @@
-"""What the native machinery gains over the plain alternatives (docs/machine_code.md).
+"""Measure what the native machinery gains over simple alternatives (docs/machine_code.md).
 
 python -m benchmarks.machinery            all of it, 2 minutes
 python -m benchmarks.machinery pool       or a part: pool, flat, cache
 
-The ways take turns, call by call, beginning with another one each time; medians. On a machine with
-other work, `chrt -f 10` in front gives these processes the cores while they run.
+The alternatives take turns, call by call, each first in its turn; medians. On a busy machine,
+`chrt -f 10` in front gives these processes the cores while they run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def alone(kernel: int, records: int, stride: int, count: int) -> None:
 
 
 def futures(kernel: int, records: int, stride: int, count: int) -> None:
-    """A persistent ThreadPoolExecutor: whoever is free takes the next slice, as in the pool."""
+    """A persistent ThreadPoolExecutor: an idle thread takes the next slice, as in the pool."""
     call = KERNEL(kernel)
     left = iter(range(records, records + stride * count, stride))
 
@@ -58,13 +58,13 @@ def futures(kernel: int, records: int, stride: int, count: int) -> None:
     helpers = [EXECUTOR.submit(drain) for _ in range(pool.get_num_threads() - 1)]
     drain()
     for helper in helpers:
-        if not helper.cancel():  # else it has not begun: nothing is left for it
+        if not helper.cancel():  # otherwise it has not begun, and has no work left
             helper.result()
 
 
 @contextmanager
 def busy(wanted: bool) -> Iterator[None]:
-    """Another thread of Python's that computes."""
+    """Another Python thread that computes."""
     ended = not wanted
 
     def spin() -> None:
@@ -82,7 +82,7 @@ def busy(wanted: bool) -> Iterator[None]:
 
 
 def turns(ways: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
-    """Microseconds of each call, the ways in turn."""
+    """Microseconds of each call, the alternatives in turn."""
     names = list(ways)
     took: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
@@ -116,7 +116,7 @@ def table(ways_of: Callable[[int], dict[str, Callable[[], None]]]) -> list[str]:
 
 
 def strided_ways(nbytes: int) -> dict[str, Callable[[], None]]:
-    """A transpose of 4-byte items: the same kernel and slices by each way."""
+    """A transpose of 4-byte items: the same kernel and slices by each alternative."""
     side = int((nbytes // 4) ** 0.5)
     source, result = np.ones((side, side), "f4"), np.zeros((side, side), "f4")
     made = plan(canonical((side, side), result.strides, source.T.strides, 4))

@@ -1,6 +1,6 @@
 """Measure what the C extension gains: calls with it, without it, and by hand.
 
-python -m benchmarks.native    prints the table of docs/machine_code.md, nanoseconds a call
+python -m benchmarks.native    prints the table of docs/machine_code.md, nanoseconds per call
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 import arraybridge as ab
 
 ROUNDS, CALLS = 60, 500
-#: What is called, and by hand; names as `operands` has them.
+#: Name -> the call, and the same by hand; the names are those of `operands`.
 CASES = {
     "ab.convert(x, 'torch')": "torch.from_numpy(x)",
     "ab.convert(t, 'numpy')": "t.numpy()",
@@ -54,7 +54,7 @@ def operands() -> dict[str, object]:
     fixed = x.copy()
     fixed.flags.writeable = False
     memory = np.zeros(96 + 64, np.uint8)
-    start = -memory.ctypes.data % 64  # aligned as JAX wants it
+    start = -memory.ctypes.data % 64  # aligned for JAX
     arrays = {
         "x4": memory[start : start + 96].view(np.float32).reshape(4, 6),
         "conjugate": torch.rand(4, 6, dtype=torch.complex64).conj(),

@@ -39,7 +39,7 @@ def calls(found: dict[str, str]) -> str:
     ]
     for name in CALLS:
         row = by_name[name]
-        cells = (row[column] for column in ("ours, ns", "beside", "its ns", "ratio"))
+        cells = (row[column] for column in ("ours, ns", "compared with", "its ns", "ratio"))
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -53,7 +53,7 @@ def losses(found: dict[str, str]) -> str:
     rest = []
     for row in slower:
         if float(row["ratio"]) > HEAVY:
-            lines.append(f"| {row['ratio']} | {row['call']} | `{row['beside']}` |")
+            lines.append(f"| {row['ratio']} | {row['call']} | `{row['compared with']}` |")
         else:
             rest.append(f"{row['call']} ({row['ratio']})")
     lines += ["", f"Up to {HEAVY:g} times as long: {'; '.join(rest)}."]
@@ -72,7 +72,7 @@ OWN = (
 
 
 def own(found: dict[str, str]) -> str:
-    """The conversions beside the calls that they are made of or that they replace."""
+    """Conversions, compared with the calls that they make or replace."""
     lines = ["| conversion | ns | by the library | its ns |", "| --- | ---: | --- | ---: |"]
     rows = [row for row in found[heading("breakdown")].splitlines() if row.startswith("| `convert")]
     for row in rows:
@@ -83,13 +83,14 @@ def own(found: dict[str, str]) -> str:
     by_name = {row["call"]: row for row in found_rows}
     for name in OWN:
         row = by_name[name]
-        lines.append(f"| {name} | {row['ours, ns']} | `{row['beside']}` | {row['its ns']} |")
+        lines.append(f"| {name} | {row['ours, ns']} | `{row['compared with']}` | {row['its ns']} |")
     return "\n".join(lines)
 
 
 def where(found: dict[str, str]) -> str:
-    machine, _, rest = found[heading("calls")].partition("; ")
-    return f"Measured on {machine} ({rest.splitlines()[0].rstrip('.')})."
+    line = next(x for x in found[heading("calls")].splitlines() if x.startswith("Machine: "))
+    machine, _, rest = line.removeprefix("Machine: ").partition("; ")
+    return f"Measured on {machine} ({rest.rstrip('.')})."
 
 
 def means(text: str) -> tuple[str, str]:

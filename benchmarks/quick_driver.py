@@ -15,7 +15,7 @@ _CONTEXT, _WORD = types.CPointer(types.int64), types.int64
 
 @cache
 def _quick() -> dict[str, object]:
-    """What a launch calls: device 0's context is current, and nothing is done."""
+    """The functions that a launch calls: device 0's context is current, and nothing happens."""
 
     @cfunc(types.int32(_CONTEXT))
     def current(context):
@@ -28,7 +28,7 @@ def _quick() -> dict[str, object]:
         return 0
 
     @cfunc(types.int32(_WORD, _WORD))
-    def nothing(first, second):  # more arguments than it looks at are passed to it
+    def nothing(first, second):  # it gets more arguments than it reads
         return 0
 
     names = ("cuEventRecord", "cuStreamWaitEvent", "cuMemcpyDtoDAsync", "cuLaunchKernel")

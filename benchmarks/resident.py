@@ -1,6 +1,6 @@
-"""Resident memory: of a process, of a call, and of loops that drop what they copy (Linux).
+"""Resident memory of a process, of a call, and of loops that drop their copies (Linux).
 
-python -m benchmarks.resident        prints the table; benchmarks.allocated has it in its own
+python -m benchmarks.resident        prints the table, which benchmarks.allocated includes
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def resident() -> int:
 
 
 def peak(work: Callable[[], object], *, warm: bool = True) -> int:
-    """Bytes that a call adds at its highest; with `warm`, the second call."""
+    """Bytes that a call adds at its peak; with `warm`, of the second call."""
     if warm:
         work()
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak starts anew
+        file.write("5")  # resets the peak
     before = resident()
     work()
     with open("/proc/self/status") as file:
@@ -62,7 +62,7 @@ LOOPS = {
 
 
 def child(who: str, name: str) -> None:
-    """What a loop adds at its highest and leaves, and the bound of the cache: bytes."""
+    """Print in bytes what a loop adds at its peak and leaves, and the limit of the cache."""
     source = np.ones((4096, 4096), np.float32).T
     copy = ab.contiguous if who == "ours" else np.ascontiguousarray
     copy(source[:512])  # kernels and threads
@@ -74,10 +74,10 @@ def child(who: str, name: str) -> None:
 
 def report() -> list[str]:
     lines = [
-        "What loops over copies add to a fresh process: at the highest, and when all results are dropped. Goal: no more above",
-        "NumPy's than the bound of the cache of blocks.",
+        "Goal: at most the limit of the block cache more than with NumPy. Measured: what loops over copies add to a fresh process, at",
+        "their highest and after all results are dropped.",
         "",
-        "| results | NumPy's highest, MB | ours | NumPy's rest, MB | ours | the bound, MB | |",
+        "| results | highest with NumPy, MB | ours | after, NumPy, MB | ours | limit, MB | |",
         "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for name in LOOPS:

@@ -1,4 +1,4 @@
-"""Where results are kept: the sections of RESULTS.md, and the tables in them."""
+"""Read and write RESULTS.md: its sections, and the tables in them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .timing import machine, versions
 RESULTS = Path(__file__).with_name("RESULTS.md")
 INTRODUCTION = """# Results
 
-Written by `make bench`: one section for each command, which names the machine, its versions and its load. Ratios are relative to a peer in
-the same run. **Bold**: slower than the library named, or a goal that was **missed**.
+One section per benchmark: its goal, what it measured, and the machine. `make bench` writes this file.
+
+A *ratio* divides our time by that of the call it is compared with, in the same run: below 1, arraybridge is faster. *Times* compares
+speeds: above 1, arraybridge is faster. **Bold** marks a missed goal, or a case in which another library is faster.
 """
 
 
 def head(distributions: str, *more: str) -> str:
-    """The first line of a section: the machine, its load, the versions, the date."""
+    """Return the line of a section that names the machine, the versions, the date and the load."""
     load = f"load average {os.getloadavg()[0]:.1f}"
-    return (
-        "; ".join((machine(), versions(*distributions.split()), *more, f"{date.today()}", load))
-        + "."
-    )
+    parts = machine(), versions(*distributions.split()), *more, f"{date.today()}", load
+    return f"Machine: {'; '.join(parts)}."
 
 
 def heading(module: str) -> str:
@@ -39,7 +39,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def write(text: str, name: str, path: Path = RESULTS, order: tuple[str, ...] = ()) -> None:
-    """Replace the section ``name`` in RESULTS.md, or add it; with `order`, drop what it lacks."""
+    """Replace the section ``name`` in RESULTS.md, or add it; with `order`, drop sections that it lacks."""
     found = sections(path.read_text() if path.exists() else "") | {name: text.strip("\n")}
     names = [each for each in order if each in found] or list(found)
     parts = [INTRODUCTION, *(f"## {each}\n\n{found[each]}\n" for each in names)]
@@ -65,12 +65,12 @@ def tables(section: str) -> dict[str, list[dict[str, str]]]:
 
 
 def cells(line: str) -> list[str]:
-    """Of one line of a table."""
+    """The cells of one line of a table."""
     return [cell.strip() for cell in line.strip().strip("|").split(" |")]
 
 
 def command(module: str, doc: str, report: Callable[..., str]) -> None:
-    """What ``python -m`` does with a module of one report."""
+    """Run a module that makes one report."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="keep the result in RESULTS.md")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and cases, to try it")

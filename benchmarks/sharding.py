@@ -1,6 +1,6 @@
-"""Two processes hand a sharded array over: shard by shard, or gathered as without arraybridge.
+"""Convert a sharded array in two processes: shard by shard, or gathered, as without arraybridge.
 
-python -m benchmarks.sharding        time and memory of a process, for 64 MB of float32
+python -m benchmarks.sharding        time and memory per process, for 64 MB of float32
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MB = 1 << 20
 def work(rank: int, port: int, store: str) -> None:
     """Measure in one process; the first prints."""
     said = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # where JAX's collectives write that they are connected
+    os.dup2(2, 1)  # JAX's collectives report their connections on stdout
     import jax
     import torch
     import torch.distributed as dist
@@ -55,7 +55,7 @@ def work(rank: int, port: int, store: str) -> None:
     base = 0.0
     for name, way in ways.items():
         way()
-        ab.empty_block_cache()  # a dropped result would be the next one's memory
+        ab.empty_block_cache()  # the next result would reuse the memory of a dropped one
         more, times = peak(way, warm=False), []
         for _ in range(7):
             dist.barrier()

@@ -1,6 +1,6 @@
-"""The first use of a process: import, view, export, strided copy.
+"""Measure the first calls of a process: import, view, export, strided copy.
 
-python -m benchmarks.startup        prints the tables; benchmarks.contiguous has them in its own
+python -m benchmarks.startup        prints the tables
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+from .results import head
 
 COPY = """
 import time, sys
@@ -41,7 +43,7 @@ _TORCH = "import torch; x = torch.ones(100)"
 _NUMPY = "x = np.ones(100, 'f4')"
 _JAX = "import jax; x = jax.numpy.ones(100); x.__dlpack__()"
 
-#: What is timed -> what goes before, the call, the goal in milliseconds.
+#: Name -> the code before it, the call, the goal in milliseconds.
 CALLS = {
     "first view, NumPy to PyTorch": (f"import torch; {_NUMPY}", "ab.convert(x, 'torch')", 5),
     "first view, PyTorch to NumPy": (_TORCH, "ab.convert(x, 'numpy')", 5),
@@ -49,15 +51,15 @@ CALLS = {
     "first view, JAX to PyTorch": (f"import torch; {_JAX}", "ab.convert(x, 'torch')", 5),
     "first view with a keyword": (_TORCH, "ab.convert(x, 'numpy', copy=False)", 5),
     "first small copy": (_NUMPY, "ab.contiguous(x[::-1])", 5),
-    "first Array, of PyTorch": (_TORCH, "ab.from_dlpack(x)", 20),
-    "first Array, of NumPy": (_NUMPY, "ab.from_dlpack(x)", 20),
+    "first Array, over PyTorch": (_TORCH, "ab.from_dlpack(x)", 20),
+    "first Array, over NumPy": (_NUMPY, "ab.from_dlpack(x)", 20),
     "first export of an Array": (f"{_TORCH}; a = ab.from_dlpack(x)", "np.from_dlpack(a)", 20),
 }
 COLD_S, WARM_S = 2.0, 0.08
 
 
 def seconds(code: str, folder: str) -> float:
-    """What a fresh process prints; it has its bytecode on disk, as what is installed has."""
+    """Return what a fresh process prints. Its bytecode is on disk, as after an installation."""
     environment = {**os.environ, "ARRAYBRIDGE_CACHE_DIR": folder, "PYTHONPYCACHEPREFIX": _bytecode}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
@@ -106,16 +108,19 @@ def report(rounds: int = 5) -> list[str]:
             took["warm"].append(seconds(COPY, folder))
     numba, cold, warm = (statistics.median(took[name]) for name in ("numba", "cold", "warm"))
     return [
+        "Goal: as in the tables. Measured: the first calls of fresh processes.",
+        "",
+        head("numpy torch numba llvmlite"),
+        "",
         "### The first calls of a process",
         "",
-        f"Fresh processes in turn, with NumPy and the libraries already imported; medians of {rounds}. What each call",
-        "imports of arraybridge counts.",
+        f"With NumPy and the libraries already imported; the time includes what the call imports from arraybridge. Medians of {rounds}.",
         "",
         *first_calls(rounds),
         "",
         "### The first strided copy of a process",
         "",
-        f"Fresh processes in turn, with NumPy already imported; medians of {rounds}, the copy itself subtracted.",
+        f"With NumPy already imported, without the copy itself. Medians of {rounds}.",
         "",
         "| | s | goal | |",
         "| --- | ---: | ---: | --- |",

@@ -6,9 +6,9 @@ from html import escape
 from math import log10
 from pathlib import Path
 
-#: What a phone shows without making letters small; a wide page shows it as it is.
+#: The width that a phone shows without shrinking the letters.
 WIDTH = 480
-#: Drawn on their own background, as a page's theme need not be the system's.
+#: On their own background, because the theme of the page can differ from the system's.
 STYLE = """\
 text { font: 11.5px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill: #24292f } .title { font-size: 14px; font-weight: 600 }
 .small { font-size: 10px } .bold { font-weight: 600 } .mono { font-family: ui-monospace, Menlo, Consolas, monospace } .faint { fill-opacity: .75 }
@@ -18,7 +18,7 @@ text { font: 11.5px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fi
 
 
 class Scale:
-    """Values to pixels, linear or logarithmic; what lies outside is drawn at the end."""
+    """Values to pixels, linear or logarithmic; values outside are drawn at the end."""
 
     def __init__(
         self, low: float, high: float, start: float, end: float, log: bool = False
@@ -35,12 +35,12 @@ class Scale:
 
 
 class Picture:
-    """What is drawn; `told` is for those who do not see it, the title where it says enough."""
+    """A drawing; `description` is its text for readers who cannot see it, by default the title."""
 
-    def __init__(self, width: int, height: int, title: str, told: str = "") -> None:
+    def __init__(self, width: int, height: int, title: str, description: str = "") -> None:
         self.lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
-            f"<title>{escape(told or title)}</title><style>{STYLE}</style>",
+            f"<title>{escape(description or title)}</title><style>{STYLE}</style>",
             f'<rect class="page" width="{width}" height="{height}" rx="6"/>',
         ]
         self.text(12, 22, title, kind="title")
@@ -66,14 +66,14 @@ class Picture:
     def box(
         self, x: float, y: float, width: float, height: float, kind: str = "page", fill: str = ""
     ) -> None:
-        """A box with a frame, of a class and, over it, of a color that both themes bear."""
+        """A framed box in the color of a class, or in a color for both themes."""
         at = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="3"'
         self.lines.append(f'<rect {at} class="{kind}"/>')
         shown = f'fill="{fill}" fill-opacity=".22"' if fill else 'fill="none"'
         self.lines.append(f'<rect {at} {shown} class="axis" style="stroke-width:1"/>')
 
     def arrow(self, points: list[tuple[float, float]], color: str = "#8a8f98") -> None:
-        """Lines that end in a head, which points down."""
+        """Lines that end in an arrowhead, which points down."""
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         x, y = points[-1]
         self.lines.append(

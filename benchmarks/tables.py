@@ -1,4 +1,4 @@
-"""PyTorch's tensors as a table in polars and DuckDB, beside frames that are built of their memory.
+"""PyTorch tensors as a table in polars and DuckDB, compared with frames built on their memory.
 
 python -m benchmarks.tables    10 million rows of two columns; needs DuckDB, polars and pandas
 """

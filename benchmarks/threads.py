@@ -1,4 +1,4 @@
-"""Measure conversions from several threads at once beside NumPy's own copies in as many.
+"""Compare conversions from several threads at once with NumPy's own copies in as many.
 
 python -m benchmarks.threads            prints the table
 python -m benchmarks.threads --write    and keeps it in benchmarks/RESULTS.md
@@ -19,12 +19,12 @@ import arraybridge as ab
 from .results import command, head
 
 MOST = 8
-LEAST = 0.9  # of the peer's scaling, or of its calls a second
+LEAST = 0.9  # of the peer's scaling, or of its calls per second
 Work = Callable[[int], Callable[[], object]]
 
 
 def strided(side: int) -> tuple[Work, Work]:
-    """(ours, NumPy's) for a thread: transposed copies into buffers of its own."""
+    """(ours, NumPy's) per thread: transposed copies into its own buffers."""
 
     def arrays() -> tuple[np.ndarray, np.ndarray]:
         return np.ones((side, side), np.float32).T, np.ones((side, side), np.float32)
@@ -76,7 +76,7 @@ CASES = {
 
 
 def rate(works: list[Callable[[], object]], seconds: float) -> float:
-    """Calls a second of all threads together, each with a work and a clock of its own."""
+    """Calls per second of all threads together, each with its own work and clock."""
     ready, stop = threading.Barrier(len(works) + 1), threading.Event()
     each = [0.0] * len(works)
 
@@ -101,7 +101,7 @@ def rate(works: list[Callable[[], object]], seconds: float) -> float:
 
 
 def rates(case: tuple[Work, Work], rounds: int, seconds: float) -> dict[tuple[str, int], float]:
-    """(who, threads) -> the median of the rates, all in turn."""
+    """Return (who, threads) -> the median of the rates, measured in turn."""
     works = {
         (who, count): [make(place) for place in range(count)]
         for who, make in zip(("ours", "peer"), case, strict=True)
@@ -117,12 +117,13 @@ def rates(case: tuple[Work, Work], rounds: int, seconds: float) -> dict[tuple[st
 def report(*, quick: bool = False) -> str:
     rounds, seconds = (1, 0.02) if quick else (7, 0.2)
     lines = [
+        f"Goal: {LEAST} of the other call's scaling or, because our large copy uses all cores even from one thread, {LEAST} of its calls per second.",
+        "",
+        f"Measured: calls per second of {MOST} threads together, each with its own arrays. Scaling is their number divided by that of one thread.",
+        "",
         head("numpy torch"),
         "",
-        f"Calls a second of {MOST} threads together, each with arrays of its own; scaling: how many times those of one thread. Goal: {LEAST} of the",
-        "peer's scaling or, as a large copy of ours takes all cores even from one thread, of its calls a second.",
-        "",
-        f"| call | ours, 1 thread | ours, {MOST} | scaling | beside | 1 thread | {MOST} | scaling | ours / its, {MOST} threads | |",
+        f"| call | ours, 1 thread | ours, {MOST} | scaling | compared with | 1 thread | {MOST} | scaling | ours / its, {MOST} threads | |",
         "| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |",
     ]
     for what, (case, peer) in CASES.items():
@@ -133,8 +134,8 @@ def report(*, quick: bool = False) -> str:
             cells.append(f"| {name} | {one:,.0f} | {many:,.0f} | {many / one:.2f} ")
         times = found["ours", MOST] / found["peer", MOST]
         scaling = times * found["peer", 1] / found["ours", 1]
-        told = "kept" if max(times, scaling) >= LEAST else "**missed**"
-        lines.append("".join(cells) + f"| {times:.2f} | {told} |")
+        kept = "kept" if max(times, scaling) >= LEAST else "**missed**"
+        lines.append("".join(cells) + f"| {times:.2f} | {kept} |")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Paired timing: ours and the peer in turn, so that a drift of the machine hits both."""
+"""Paired timing: our call and the peer in turn, so that a drift of the machine affects both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """Medians in nanoseconds a call, the median of the ratios of neighboring rounds, our least."""
+    """Medians in nanoseconds per call, the median ratio of neighboring rounds, and our least."""
 
     ours: float
     peer: float
@@ -43,7 +43,7 @@ def paired(ours, peer, *, rounds: int = 15, seconds: float = 0.01) -> Pair:
 
 
 def machine() -> str:
-    """Processor, cores, Python: a line for the head of a result."""
+    """The processor, cores and Python version, for the head of a result."""
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as lines:
@@ -54,7 +54,7 @@ def machine() -> str:
 
 
 def versions(*names: str) -> str:
-    """``name version`` of the installed ones of these distributions."""
+    """``name version`` of those of the distributions that are installed."""
     found = []
     for name in names:
         try:

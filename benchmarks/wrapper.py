@@ -1,4 +1,4 @@
-"""Measure operations on Arrays beside the library's own and array-api-compat's.
+"""Compare operations on Arrays with the library's own and with array-api-compat's.
 
 python -m benchmarks.wrapper            prints the tables
 python -m benchmarks.wrapper --write    and keeps them in benchmarks/RESULTS.md
@@ -45,7 +45,7 @@ OPERATIONS = {
     "xp.where(x > 0, x, -x)": lambda xp, x: xp.where(x > 0, x, -x),
     "softmax": softmax,
 }
-#: (operation, face, library or all) -> the most that 1,000 items may take, in times the library's own
+#: (operation, native or Array, library or all) -> the most that 1,000 elements may take, in times the library's own
 GOALS = {
     ("xp.sum(x)", "native", "PyTorch"): 1.2,
     ("xp.sum(x)", "Array", "PyTorch"): 1.35,
@@ -56,7 +56,7 @@ GOALS = {
 
 
 def cases() -> Iterator[Case]:
-    """Goals of issues 7 and 10: sums of 24 items, and 1,000 items of each library."""
+    """The cases with goals: sums of 24 elements, and 1,000 elements of each library."""
     a, t, s = np.arange(24.0), torch.arange(24.0), array_api_strict.arange(24.0)
     x, y = ab.from_dlpack(a), ab.from_dlpack(t)
     yield Case("Array + Array on NumPy", lambda: x + x, "NumPy's own", lambda: a + a, 1.5)
@@ -138,20 +138,25 @@ def report(*, quick: bool = False) -> str:
     found = measure(cases(), quick=quick)
     return "\n".join(
         [
+            f"Goal: as in the first table. {summary(found)}",
+            "",
+            "Measured: operations on Arrays and on native arrays through `ab.namespace`, in turn with the library's own. Sums of two arrays have",
+            "24 elements; the others have 1,000.",
+            "",
             head(LIBRARIES),
             "",
-            f"### Goals\n\nSums of 24 items; the rest, of 1,000. {summary(found)}",
+            "### Goals",
             "",
             *table(found, "operation"),
             "",
             "### Operations",
             "",
-            "The columns after `native` are multiples of the time of the library's own operation, called directly",
-            "(which does not always follow the standard); paired, medians.",
+            "`native` is the library's own operation, which does not always follow the standard. The columns after it are multiples of its time;",
+            "medians of paired rounds.",
             "",
             *operations(quick=quick),
             "",
-            "Peak resident memory that a call adds: no copies.",
+            "Peak resident memory that a call adds. Arrays add no copies.",
             "",
             *memory(1_000_000 if quick else 8_000_000),
         ]

@@ -1,1 +1,1 @@
-"""Engines that hold arrays, and data frames, beside what their users have without arraybridge."""
+"""Engines that hold arrays, and data frames, compared with the best alternative without arraybridge."""

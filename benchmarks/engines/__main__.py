@@ -1,4 +1,4 @@
-"""Measure engines that hold arrays: the same work with arraybridge and with the best of what there is without it.
+"""Measure engines that hold arrays: the same work with arraybridge and with the best alternative without it.
 
 python -m benchmarks.engines            prints the tables
 python -m benchmarks.engines --write    and keeps them in benchmarks/RESULTS.md
@@ -11,6 +11,7 @@ import importlib
 from ..goals import measure, table
 from ..results import command, head
 
+INTRODUCTION = "Goal: a ratio, if a table states one. Measured: the same work with arraybridge and with the best alternative without it, in turn; medians, and our fastest round."
 #: A module of this folder, with ``cases()`` -> the packages whose versions it is measured with.
 MODULES: dict[str, str] = {
     "dask": "dask",
@@ -25,7 +26,7 @@ MODULES: dict[str, str] = {
 
 
 def report(*, quick: bool = False) -> str:
-    lines = [head("numpy torch jax " + " ".join(MODULES.values()))]
+    lines = [INTRODUCTION, "", head("numpy torch jax " + " ".join(MODULES.values()))]
     for name in MODULES:
         module = importlib.import_module(f".{name}", __package__)
         found = measure(module.cases(), quick=quick)

@@ -1,4 +1,4 @@
-"""Copy audits: calls in a process where one has ended, beside one that never began any."""
+"""Copy audits: calls after an audit has ended, compared with a process that never began one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMES = 1_000
 
 
 def calls() -> dict[str, Callable[[], object]]:
-    """Calls that an audit looks into."""
+    """Calls that an audit watches."""
     import jax.numpy as jnp
     import numpy as np
     import torch
@@ -42,7 +42,7 @@ def calls() -> dict[str, Callable[[], object]]:
 
 
 class Process:
-    """A Python process that makes calls when it is told to."""
+    """A Python process that makes calls on request."""
 
     def __init__(self, *, audited: bool) -> None:
         self.process = subprocess.Popen(
@@ -87,7 +87,7 @@ def main() -> None:
             for call in made.values():
                 call()
         assert len(log) >= len(made)
-        made = calls()  # `ab.contiguous` and the like, as they are now
+        made = calls()  # `ab.contiguous` and others, as they are now
     for line in sys.stdin:
         call = made[line.strip()]
         for _ in range(TIMES):

@@ -1,4 +1,4 @@
-"""Casts on request: convert with a dtype beside what each library has for it."""
+"""Casts on request: convert with a dtype, compared with the library's own cast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = {"12 elements": (3, 4), "4 million": (2000, 2000)}
 
 
 def cases() -> Iterator[Case]:
-    """float64, as NumPy makes it, to float32; PyTorch's tensors, with all its threads, to half."""
+    """Cast NumPy float64 to float32, and PyTorch tensors, with all threads, to half precision."""
     for size, shape in SIZES.items():
         x = np.random.default_rng(0).random(shape)
         t, j = torch.from_numpy(x).float(), jnp.asarray(x, dtype=jnp.float32)

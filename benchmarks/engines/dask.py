@@ -1,4 +1,4 @@
-"""Dask: blocks of PyTorch in its own functions."""
+"""Dask: PyTorch blocks in its own functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIDE, PART = 4096, 1024
 
 
 def cases() -> Iterator[Case]:
-    """The same work with blocks of NumPy, and by hand: map_blocks(torch.from_numpy).
+    """Compare the same work with NumPy blocks, and by hand: map_blocks(torch.from_numpy).
 
     By hand, a reduction is written as a function of tensors over the blocks, and one that joins
     what they give: Dask's own fails there. (Its hooks for CuPy take a GPU.)
@@ -41,7 +41,7 @@ def cases() -> Iterator[Case]:
 
     small = da.ones(4, chunks=2, dtype="float32")
     yield Case(
-        "convert, the graph alone",
+        "convert, only the graph",
         lambda: ab.convert(small, "torch"),
         "map_blocks(torch.from_numpy)",
         lambda: small.map_blocks(torch.from_numpy, dtype="float32", meta=small._meta),

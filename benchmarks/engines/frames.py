@@ -15,7 +15,7 @@ FEW, MANY = 1_000, 4_000_000
 
 
 def cases() -> Iterator[Case]:
-    """Beside each library's own way to NumPy, PyTorch and JAX. A copy is a copy on both sides."""
+    """Compare with each library's own conversion to NumPy, PyTorch and JAX. Both sides copy, or neither."""
     import pandas as pd
     import polars as pl
     import pyarrow as pa

@@ -1,6 +1,6 @@
 """Gradients between PyTorch and JAX.
 
-The peer is what people write by hand for one function of one array: a ``torch.autograd.Function``
+The peer is the code by hand for one function of one array: a ``torch.autograd.Function``
 over ``jax.jit`` of the value and of the gradient, which computes the value twice, and a
 ``jax.custom_vjp`` over two ``jax.pure_callback``.
 """

@@ -20,7 +20,7 @@ ITEMS = 8 << 20
 
 
 def cases() -> Iterator[Case]:
-    """Arrays and registered tensors beside Ray's own ways, its zero-copy tensors among them."""
+    """Compare Arrays and registered tensors with Ray's own serialization, including its zero-copy tensors."""
     import ray
     from ray._private.tensor_serialization_utils import zero_copy_tensors_reducer
     from ray.cloudpickle import CloudPickler

@@ -1,4 +1,4 @@
-"""Inference runtimes and images: tensors in front of a model and behind it."""
+"""Inference runtimes and images: inputs and outputs of a model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = (3, 224, 224)
 
 
 def cases() -> Iterator[Case]:
-    """The small ones are of an image's size: a call, not its bytes, is what they cost."""
+    """The small arrays have the size of an image: the call costs more than the bytes."""
     yield from _values()
     yield from _tensors()
     yield from _models()

@@ -1,4 +1,4 @@
-"""xarray: labeled arrays, over Arrays and over `jax.numpy`, and NumPy and PyTorch by themselves."""
+"""xarray: labeled arrays over Arrays, compared with `jax.numpy` and NumPy arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import arraybridge.xp.jax as xj
 
 from ..goals import Case
 
-#: What is measured -> on a DataArray.
+#: Name -> the operation on a DataArray.
 WORK: dict[str, Callable[[Any], Any]] = {
     "mean along an axis": lambda d: d.mean("x"),
     "anomaly": lambda d: d - d.mean("x"),
@@ -28,7 +28,7 @@ SHAPE = 80, 200
 
 
 def cases() -> Iterator[Case]:
-    """The same work on the same values: `jax.numpy` is the one library that xarray takes as it is."""
+    """The same work on the same values: `jax.numpy` is the only other library that xarray keeps."""
     import xarray as xr
 
     torch.set_num_threads(1)
@@ -51,7 +51,7 @@ def cases() -> Iterator[Case]:
     }
     own, native = labelled(values), labelled(jnp.asarray(values))
     for what, work in WORK.items():
-        if what != "rolling mean":  # of which jax.numpy has no windows
+        if what != "rolling mean":  # jax.numpy has no windows
             ours, peer = computed(work, arrays["JAX"]), of_jax(work, native)
             yield Case(f"{what}, Array over JAX", ours, "jax.numpy", peer, 2)
             ours = computed(work, arrays["PyTorch"])

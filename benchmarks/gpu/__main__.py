@@ -1,7 +1,7 @@
 """Measure on a GPU: python -m benchmarks.gpu [--call 1|2] [--only PART ...] [--output FOLDER] [--rehearse].
 
-Without a CUDA device it says what is missing and fails: what no GPU measured is not measured. A rehearsal runs every
-part on the host, small and with stand-ins, so that each line has run before a GPU is lent.
+Without a CUDA device it reports what is missing and fails: nothing is measured without a GPU. A rehearsal runs every part
+on the host, on small arrays and with stubs, so that each line has run before a GPU is available.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> int:
         for part in CALLS.get(arguments.call, PARTS)
         if arguments.only is None or part.name in arguments.only
     ]
-    if arguments.rehearse:  # which no lease ends, and a busy host makes slow
+    if arguments.rehearse:  # which has no time limit, and is slow on a busy host
         parts = [part._replace(seconds=10 * part.seconds, silence=450) for part in parts]
     ends = start + OVERHEAD + sum(part.seconds for part in parts)
 
@@ -92,9 +92,7 @@ def main() -> int:
             )
             try:
                 report.write(path)
-            except (
-                Exception
-            ) as error:  # the rows are kept; the next part's file may come out better
+            except Exception as error:  # the rows stay, for the report after the next part
                 print(
                     f"the file could not be written: {type(error).__name__}: {error}",
                     file=sys.stderr,

@@ -1,4 +1,4 @@
-"""The 26 layouts at full size, by events, beside a copy of as many bytes from device to device.
+"""The 26 layouts at full size, by events, compared with a device-to-device copy of as many bytes.
 
 Contenders take turns, each over several sources, so that drifts of the machine hit all and the L2 cache helps
 none. Everything runs on the legacy default stream, where CuPy's and torch's null streams are the same.
@@ -19,7 +19,7 @@ from .ours import kernels_needed
 
 SOURCES = 4  # of 64 MB and as much for each result: 512 MB, ten times an H100's L2 cache
 ROUNDS, CALLS = 9, 8
-SECONDS = 2.5  # a layout, of measuring
+SECONDS = 2.5  # of measuring, per layout
 
 
 def layouts() -> list[Layout]:
@@ -55,7 +55,7 @@ class Case(NamedTuple):
         return self.host.ctypes.data - self.base.ctypes.data
 
     def moved(self) -> int:
-        """Bytes that must be read and written at least; what is repeated is read once."""
+        """Bytes that must be read and written at least; repeated elements are read once."""
         read = [n for n, stride in zip(self.host.shape, self.host.strides, strict=True) if stride]
         return self.host.nbytes + int(np.prod(read)) * self.host.itemsize
 
@@ -70,7 +70,7 @@ def case(layout: Layout) -> Case:
 
 
 def on_torch(case: Case) -> list[Any] | None:
-    """torch's views, or None where it has none: its strides are not negative."""
+    """torch's views, or None if it has none, because it has no negative strides."""
     if case.layout.torch is not None:
         return None
     return [case.layout.view(base) for base in case.bases]
@@ -87,7 +87,7 @@ def on_cupy(case: Case) -> list[Any]:
 
 
 def kernel_alone(case: Case) -> Work:
-    """The kernel into buffers that are ready: no allocation, no look at an array."""
+    """The kernel into existing buffers: no allocation, no inspection of an array."""
     import torch
 
     from arraybridge.kernels import cuda
@@ -140,7 +140,7 @@ def by_torch(case: Case) -> Work:
         return rotating(torch.Tensor.contiguous, views)
     assert instead is not None
 
-    # In place of a view of negative strides: what copies as well.
+    # In place of a view with negative strides: a function that copies as well.
     return rotating(lambda x: instead(torch, x).contiguous(), case.bases)
 
 
@@ -151,7 +151,7 @@ def by_cupy(case: Case) -> Work:
 
 
 def by_nvmath(case: Case) -> Work:
-    """nvmath-python's kernel into buffers that are ready, as `kernel_alone`."""
+    """nvmath-python's kernel into existing buffers, like `kernel_alone`."""
     import torch
 
     from . import ndbuffer
@@ -190,9 +190,9 @@ CONTENDERS: dict[str, Callable[[Case], Work]] = {
 
 
 def check(case: Case) -> None:
-    """AssertionError where the kernel or `ab.contiguous` makes other bytes than NumPy's copy.
+    """AssertionError if the kernel or `ab.contiguous` makes other bytes than NumPy's copy.
 
-    Nothing of arraybridge's own brings them to the host: a fault there is no fault of the copy.
+    The libraries bring them to the host, not arraybridge: a fault there is no fault of the copy.
     """
     import torch
 
@@ -232,7 +232,7 @@ def differences(whose: str, found: np.ndarray, wanted: np.ndarray) -> list[str]:
 
 
 def measure(layout: Layout) -> Iterator[dict[str, Any]]:
-    """The times, which are written before anything is checked; then that the copies are right."""
+    """Record the times, then check that the copies are right."""
     from arraybridge.kernels import cuda
     from arraybridge.layout import c_strides
 
@@ -243,7 +243,7 @@ def measure(layout: Layout) -> Iterator[dict[str, Any]]:
     for who, contender in CONTENDERS.items():
         try:
             works[who] = contender(at)
-        except Exception as error:  # the others are measured all the same
+        except Exception as error:  # the others are still measured
             failed[who] = f"{type(error).__name__}: {error}"[:300]
     times = in_turns(works, events, rounds=ROUNDS, calls=CALLS, failed=failed, seconds=SECONDS)
     dense = c_strides(host.shape, host.itemsize)

@@ -62,7 +62,7 @@ def measure(layout: Layout) -> Iterator[dict[str, Any]]:
 
 
 def _dispatch(copy: Callable[[Any], Any], sources: list[Any]) -> float:
-    """Seconds that the host takes for a call: where that is more than the copy, the copy is not measured."""
+    """Seconds that the host takes for a call: if they exceed the copy, the copy is not measured."""
     import jax
 
     start = time.perf_counter()

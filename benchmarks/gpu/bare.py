@@ -1,4 +1,4 @@
-"""Device memory by the driver alone, a block an allocation, so that compute-sanitizer sees every byte outside it."""
+"""Device memory from the driver, one block per allocation, so that compute-sanitizer sees every byte outside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bare:
             raise RuntimeError(f"{name} gave {code}")
 
     def block(self, contents: np.ndarray) -> int:
-        """The address of memory with these bytes, and not one more."""
+        """The address of memory with exactly these bytes."""
         address = c_uint64()
         self._call("cuMemAlloc_v2", byref(address), c_size_t(contents.nbytes))
         self._call(

@@ -18,7 +18,7 @@ from . import rehearsal
 from .clock import in_turns
 
 SIZES = (1 << 12, 1 << 20, 1 << 24, 1 << 28) if not rehearsal.WANTED else (1 << 12,)  # bytes
-MOST = 1 << 24  # bytes: through the host it takes too long beyond
+MOST = 1 << 24  # bytes: larger arrays take too long through the host
 CPU = 1  # DLPack's
 
 
@@ -27,7 +27,7 @@ def function(x: Any) -> Any:
 
 
 def contenders(x: Any) -> dict[str, Callable[[Any], Any]]:
-    """Compiled functions of an array like ``x``, by name."""
+    """Compiled functions for an array like ``x``, by name."""
     import jax
     import torch
     from jax.experimental.buffer_callback import buffer_callback
@@ -69,11 +69,11 @@ def contenders(x: Any) -> dict[str, Callable[[Any], Any]]:
 
 
 def torch2jax() -> Any:
-    """What wraps a function of PyTorch, or None: on the index it is ``wrap-torch2jax``."""
+    """The function that wraps a PyTorch function, or None; the package is ``wrap-torch2jax``."""
     for module in ("torch2jax", "wrap_torch2jax"):
         try:
             return __import__(module).torch2jax
-        except Exception:  # not there, not compiled; another project has the name on the index
+        except Exception:  # missing or not compiled; another project has this name on the index
             continue
     return None
 
@@ -91,7 +91,7 @@ def waited(work: Callable[[int], Any], calls: int) -> float:
 
 
 def burst(work: Callable[[int], Any], calls: int) -> float:
-    """Seconds a call, of calls one behind the other and one wait at the end."""
+    """Seconds per call, of successive calls and one wait at the end."""
     import jax
 
     start = time.perf_counter()
@@ -115,7 +115,7 @@ def measure(nbytes: int) -> Iterator[dict[str, Any]]:
         try:
             np.testing.assert_allclose(np.asarray(f(xs[0])), right, rtol=1e-5, atol=1e-6)
             works[name] = lambda turn, f=f: f(xs[turn % 4])
-        except Exception as error:  # the others are measured all the same
+        except Exception as error:  # the others are still measured
             failed[name] = f"{type(error).__name__}: {error}"[:300]
     found: dict[str, Any] = {"bytes": nbytes, "platform": next(iter(xs[0].devices())).platform}
     for way, how in (("waited", waited), ("burst", burst)):
@@ -146,5 +146,5 @@ def crossing() -> dict[str, Any]:
 def run(record: Any) -> None:
     for nbytes in SIZES:
         record.attempt(f"sine of {nbytes:,} bytes", measure, nbytes, needs=3)
-    if not rehearsal.WANTED:  # PyTorch's profiler does not load beside the stand-ins
+    if not rehearsal.WANTED:  # PyTorch's profiler does not load with the stubs
         record.attempt("copies between host and device", crossing, needs=3)

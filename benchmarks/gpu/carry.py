@@ -21,7 +21,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".carry"
-LIMIT = 64 << 20  # bytes: what some workplaces copy to such a machine
+LIMIT = 64 << 20  # bytes: the limit for copies to some such machines
 
 # What pip takes for a machine with glibc 2.28 or later: it matches each of them exactly.
 PLATFORMS = ("2_28", "2_27", "2_17", "2_12")
@@ -54,7 +54,7 @@ def fill(python: str) -> None:
 
 
 def trim(wheel: Path) -> None:
-    """Keep of NVVM's wheel what Numba loads."""
+    """Keep only what Numba loads of NVVM's wheel."""
     small = wheel.with_suffix(".tmp")
     with ZipFile(wheel) as whole, ZipFile(small, "w", ZIP_DEFLATED) as trimmed:
         for entry in whole.infolist():
@@ -64,7 +64,7 @@ def trim(wheel: Path) -> None:
 
 
 def use() -> None:
-    """Let this process, and those that it starts, import what was carried and is not installed here.
+    """Let this process and its children import the carried packages that are not installed here.
 
     The wheels are unpacked into a temporary folder, which comes behind those of the installed packages: JAX loads
     CUDA's libraries from the first folder ``nvidia/cu13``. NVVM is shown to the loader: Numba looks for the library in the

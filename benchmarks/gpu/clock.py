@@ -1,4 +1,4 @@
-"""Times: on the device by events, on the host by the clock; several contenders turn by turn, medians."""
+"""Times, on the device by events and on the host by the clock: several contenders in turn, medians."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rotating(make: Callable[[Any], object], sources: Sequence[Any]) -> Work:
 
 
 def events(work: Work, calls: int, spin: int = SPIN) -> float:
-    """Seconds a call on the device, of calls one behind the other on torch's current stream."""
+    """Seconds per call on the device, of successive calls on torch's current stream."""
     import torch
 
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -42,7 +42,7 @@ def events(work: Work, calls: int, spin: int = SPIN) -> float:
 
 
 def burst(work: Work, calls: int) -> float:
-    """Seconds a call by the clock, of calls one behind the other and one wait at the end."""
+    """Seconds per call by the clock, of successive calls and one wait at the end."""
     import torch
 
     torch.cuda.synchronize()
@@ -68,7 +68,7 @@ def waited(work: Work, calls: int) -> float:
 
 
 def host(work: Work, calls: int) -> float:
-    """Seconds a call on the host, without the wait; few enough calls that the queue never is full."""
+    """Seconds per call on the host, without the wait; so few calls that the queue is never full."""
     import torch
 
     torch.cuda.synchronize()
@@ -89,7 +89,7 @@ def in_turns(
     failed: dict[str, str],
     seconds: float = 3.0,
 ) -> dict[str, list[float]]:
-    """The times of each contender, measured turn by turn; fewer rounds where ``seconds`` are over.
+    """The times of each contender, measured in turn; fewer rounds if ``seconds`` are over.
 
     Each is warmed up first: its code is compiled and loaded, its allocator has the memory. What one
     raises then is put into ``failed``, and the others are measured without it.
@@ -111,7 +111,7 @@ def in_turns(
 
 
 def spread(times: Sequence[float]) -> float:
-    """Half the distance of the quartiles, as a share of the median."""
+    """Half the interquartile range, as a share of the median."""
     if len(times) < 4:
         return 0.0
     low, middle, high = statistics.quantiles(times, n=4)

@@ -1,4 +1,4 @@
-"""The 26 layouts, counted by Nsight Compute (ncu); and the sanitizers of less weight.
+"""The 26 layouts, counted by Nsight Compute (ncu); and the less important sanitizers.
 
 python -m benchmarks.gpu.counters TIME      a copy of each; none is begun after it, in seconds since 1970
 """
@@ -23,7 +23,7 @@ from .ours import tuning_here
 from .sanitized import of_layout
 from .sanitizers import OTHERS, copies, program, run_program, under
 
-#: Of one launch. Ten passes of a kernel or fewer.
+#: Per launch: at most ten passes of a kernel.
 METRICS = {
     "gpu__time_duration.sum": "time",
     "dram__bytes_read.sum": "read",
@@ -36,11 +36,11 @@ METRICS = {
     "launch__registers_per_thread": "registers",
     "l1tex__data_bank_conflicts_pipe_lsu.sum": "bank conflicts",
 }
-FEW = tuple(METRICS)[:3]  # where a release of ncu does not know all of them
+FEW = tuple(METRICS)[:3]  # if a release of ncu does not know all of them
 
 
 def counted(seconds: float, metrics: tuple[str, ...] = tuple(METRICS)) -> list[list[Any]]:
-    """A list of launches for each layout, with its name ahead: ``[name, launch, ...]``."""
+    """A list of launches for each layout, after its name: ``[name, launch, ...]``."""
     ncu = machine.tool("ncu")
     if ncu is None:
         raise FileNotFoundError(
@@ -69,7 +69,7 @@ def counted(seconds: float, metrics: tuple[str, ...] = tuple(METRICS)) -> list[l
 
 
 def parsed(text: str) -> list[dict[str, str]]:
-    """A dictionary a launch, of ncu's table, which has a line a metric."""
+    """One dictionary per launch, from ncu's table, which has one line per metric."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     table = "\n".join(line for line in lines[start:] if line.startswith('"'))

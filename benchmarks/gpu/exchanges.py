@@ -1,4 +1,4 @@
-"""Exchanges on the device, nothing copied, beside each library's own conversion."""
+"""Exchanges on the device without a copy, compared with each library's own conversion."""
 
 from __future__ import annotations
 
@@ -85,6 +85,6 @@ def measure(ours: Callable[[], object], name: str, peer: Callable[[], object]) -
 
 
 def run(record: Any) -> None:
-    """JAX's 32-bit default serves here: the arrays are of float32."""
+    """JAX's 32-bit default is enough: the arrays have float32 elements."""
     for what, ours, name, peer in exchanges():
         record.attempt(f"{what} / {name}", measure, ours, name, peer, needs=2)

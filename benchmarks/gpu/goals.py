@@ -1,4 +1,4 @@
-"""The goals that want a GPU, each met, missed or not measured."""
+"""The goals that need a GPU, each met, missed or not measured."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ NOISE = 0.02  # a share of the time: what is less behind than that is even
 STEPPED = (
     "every other column",
     "one channel of three, bytes",
-)  # whose sectors hold what nobody wants
+)  # whose sectors hold unneeded bytes
 WIDE = ("4-byte items", "8-byte items", "16-byte items", "tall", "wide")
 NARROW = ("1-byte items", "2-byte items")
 PEERS = {"torch": "PyTorch", "cupy": "CuPy", "jax": "JAX", "nvmath": "nvmath-python"}
 
 
 class Goal(NamedTuple):
-    """What was wanted, what came of it ("met", "missed", "not measured"), and the figures."""
+    """The goal, its outcome ("met", "missed", "not measured"), and the figures."""
 
     wanted: str
     verdict: str
@@ -27,7 +27,7 @@ class Goal(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A layout's seconds a copy by contender, and the bytes that it moves."""
+    """A layout's seconds per copy by contender, and the bytes that it moves."""
 
     name: str
     moved: int
@@ -40,7 +40,7 @@ class Row(NamedTuple):
         return None if took is None else self.moved / took / 1e9
 
     def share(self, who: str) -> float | None:
-        """Of the speed of a copy of as many bytes from device to device."""
+        """Share of the speed of a device-to-device copy of as many bytes."""
         took, limit = self.seconds.get(who), self.seconds.get("memcpy")
         return (
             None
@@ -60,7 +60,7 @@ def values(outcomes: dict[str, Outcome], part: str) -> list[tuple[str, dict[str,
 
 
 def failures(outcomes: dict[str, Outcome], part: str) -> list[tuple[str, str]]:
-    """What failed, and what began and came to no end."""
+    """The items that failed, and those that began but did not end."""
     rows = outcomes[part].rows if part in outcomes else []
     ended = {row["name"] for row in rows if "began" not in row}
     found = [(row["name"], row["failed"]) for row in rows if "failed" in row]
@@ -77,7 +77,7 @@ def layouts(outcomes: dict[str, Outcome]) -> list[Row]:
         if "seconds" not in found:
             continue
         seconds = dict(found["seconds"])
-        # Where the host takes as long for a call as the call itself, nothing is known of the copy.
+        # If the host takes as long as the call itself, the time of the copy is unknown.
         if (
             name in jax
             and jax[name]["platform"] != "cpu"
@@ -89,7 +89,7 @@ def layouts(outcomes: dict[str, Outcome]) -> list[Row]:
 
 
 def mean(numbers: list[float]) -> float:
-    """The geometric one."""
+    """The geometric mean."""
     return exp(sum(map(log, numbers)) / len(numbers)) if numbers else float("nan")
 
 
@@ -222,7 +222,7 @@ def _sanitizers(outcomes: dict[str, Outcome]) -> Goal:
 
 
 def _tests(outcomes: dict[str, Outcome]) -> Iterator[Goal]:
-    """Of the tests of a kind none failed; of all none was skipped, save for a second device."""
+    """Whether no test of a kind failed, and none was skipped, except for a second device."""
     tests = [(name, row) for name, row in values(outcomes, "suite") if name != "pytest"]
     passed = [name for name, row in tests if row["outcome"] == "passed"]
     failed = failures(outcomes, "suite")

@@ -1,4 +1,4 @@
-"""What the host takes for a copy: the launch, a layout that is known, one that is new, the first of a process."""
+"""The host's time for a copy: a launch, a known layout, a new layout, the first copy of a process."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def calls() -> Iterator[dict[str, float]]:
 
 
 def new_layouts() -> dict[str, float]:
-    """Microseconds of layouts that were never seen, whose kernels are loaded."""
+    """Microseconds of new layouts whose kernels are loaded."""
     import time
 
     import torch
@@ -85,7 +85,7 @@ def new_layouts() -> dict[str, float]:
             whole.append(ended - begun)
     torch.cuda.synchronize()
     return {
-        "planning anew (kernels.cuda.plans)": statistics.median(planning) * 1e6,
+        "planning without a cache (kernels.cuda.plans)": statistics.median(planning) * 1e6,
         "ab.contiguous of a new layout": statistics.median(whole) * 1e6,
     }
 
@@ -115,7 +115,7 @@ print(json.dumps(times))
 
 
 def first_copies() -> list[dict[str, Any]]:
-    """Of fresh processes: with an empty disk cache, then with the same one."""
+    """In fresh processes: with an empty disk cache, then with the filled one."""
     kernels_needed()
     found = []
     with tempfile.TemporaryDirectory() as folder:

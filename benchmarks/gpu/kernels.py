@@ -1,4 +1,4 @@
-"""The kernels of all the parts, compiled ahead in as many processes as there are cores, and kept on disk.
+"""Compile the kernels of all parts ahead, in one process per core, and keep them on disk.
 
 Numba takes a second for each, and the parts would compile them one after the other.
 """
@@ -19,7 +19,7 @@ from .variants import contenders
 
 
 def plans(capability: tuple[int, int] = (9, 0)) -> Iterator[Any]:
-    """One plan a kernel: of the layouts, large and small, the sanitized nests, what tests copy, what `warmup` compiles.
+    """One plan per kernel: of the layouts, large and small, the sanitized nests, what tests copy, what `warmup` compiles.
 
     As a device of a capability is tuned; and of the layouts each variant, too.
     """
@@ -44,7 +44,7 @@ def plans(capability: tuple[int, int] = (9, 0)) -> Iterator[Any]:
 
 
 def compiled(plan: Any) -> float | None:
-    """Have a kernel on disk; seconds that it took, None where it was there."""
+    """Put a kernel on disk; return the seconds, or None if it was there."""
     from arraybridge.kernels import disk
     from arraybridge.kernels.cuda import cache, context
 

@@ -1,4 +1,4 @@
-"""What the machine has: its devices, its CUDA toolkit, and what is missing before anything can be measured."""
+"""The machine: its devices, its CUDA toolkit, and the missing requirements."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ except Exception as error:
 
 
 def compiler(env: dict[str, str]) -> tuple[bool, str]:
-    """Whether kernels can be compiled here, for which no device is needed, and what was said."""
+    """Whether kernels can be compiled here, which needs no device, and the compiler's message."""
     try:
         run = subprocess.run(
             [sys.executable, "-c", COMPILER], env=env, capture_output=True, text=True, timeout=120
@@ -127,7 +127,7 @@ def compiler(env: dict[str, str]) -> tuple[bool, str]:
 
 
 def missing() -> Iterator[str]:
-    """What is not there without which nothing can be measured; a device comes last."""
+    """The missing requirements without which nothing can be measured; a device comes last."""
     for name in NEEDED:
         try:
             importlib.import_module(name)
@@ -159,7 +159,7 @@ def _unimportable(package: str, library: str) -> Iterator[str]:
 
 
 def unwanted() -> list[str]:
-    """What can be done without, and what is lost."""
+    """The missing optional parts, and what is lost without them."""
     from importlib.util import find_spec
 
     return [f"no {name}: {loss}" for name, loss in WANTED.items() if find_spec(name) is None]

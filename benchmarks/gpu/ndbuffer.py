@@ -1,4 +1,4 @@
-"""The strided copies of nvmath-python 1.0 (``nvmath.internal.ndbuffer``), which are no public functions of it.
+"""The strided copies of nvmath-python 1.0 (``nvmath.internal.ndbuffer``), which are not public.
 
 Its kernels are compiled by NVRTC for the number of axes and the size of items: one item a thread, or tiles in shared
 memory where the fast axes of both sides differ.

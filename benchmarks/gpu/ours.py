@@ -1,4 +1,4 @@
-"""Whether what is measured as arraybridge's is."""
+"""Check that arraybridge's kernels are measured, not a library's own copy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def kernels_needed() -> None:
-    """Run one kernel. Where none can, libraries copy by themselves, and would pass for arraybridge.
+    """Run one kernel. If that fails, libraries copy by themselves, and would pass for arraybridge.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The parts, each in a process of its own, with a time to end in; begun again behind what crashed or hung."""
+"""The parts, each in its own process with a time limit; restarted after an item that crashed or hung."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .record import append, drop, rows
 
 SILENCE = 45  # seconds without a new row: it hangs. Compiling the first kernel takes a few.
-ATTEMPTS = 12  # processes a part
+ATTEMPTS = 12  # processes per part
 OVERHEAD = 35  # seconds of a call outside its parts: imports, what the machine has, the files
 BUDGET = 390  # seconds that a call may take
 
@@ -97,7 +97,7 @@ def run(part: Part, path: Path, env: dict[str, str], seconds: float, logs: Path)
 
 
 def _process(part: Part, path: Path, env: dict[str, str], seconds: float, log: Path) -> str | None:
-    """Why it did not come to its end, or None."""
+    """Why it did not end normally, or None."""
     command = [
         sys.executable,
         "-m",
@@ -127,19 +127,19 @@ def _process(part: Part, path: Path, env: dict[str, str], seconds: float, log: P
                 return None
             tail = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
             died = signal.Signals(-code).name if code < 0 else f"status {code}"
-            return f"ended by {died}, saying {tail[-1][:300]!r}" if tail else f"ended by {died}"
+            return f"ended by {died}, printing {tail[-1][:300]!r}" if tail else f"ended by {died}"
 
 
 def _places(log: Path) -> str:
-    """Where a test hung, as pytest's faulthandler said."""
+    """The place at which a test hung, from the report of pytest's faulthandler."""
     said = log.read_text(errors="replace").splitlines()
     frames = [line.strip() for line in said[-60:] if line.lstrip().startswith('File "')]
     return f" in {'; '.join(frames[:4])}" if frames else ""
 
 
 def _kill(process: subprocess.Popen) -> None:
-    """Kill it and what it began."""
+    """Kill it and its children."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(10)  # one whose kernel never ends may stay for good
+        process.wait(10)  # a process whose kernel never ends may stay

@@ -1,4 +1,4 @@
-"""What the parts find, in one file of JSON lines: a part that dies loses no more than an item.
+"""The results of the parts, in one file of JSON lines: a part that dies loses at most one item.
 
 A row has "part" and "name", and "began", "values" (a dictionary) or "failed" (what was raised). An
 item that began, and neither has values nor failed, was the last thing that a process did. The last
@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-DEVICE_LOST = 3  # exit status: the device answers no more in this process, and would in another
+DEVICE_LOST = 3  # exit status: the device no longer answers in this process, but would in another
 
 
 class Outcome(NamedTuple):
-    """What came of a part."""
+    """The outcome of a part."""
 
     rows: list[dict[str, Any]]
     seconds: float = 0.0
@@ -44,7 +44,7 @@ class Record:
         return self.ends - time.monotonic()
 
     def begin(self, name: str) -> bool:
-        """Whether to do an item: not where an earlier process began it."""
+        """Whether to do an item: not if an earlier process began it."""
         if name in self.begun:
             return False
         self.begun.add(name)
@@ -56,9 +56,8 @@ class Record:
     ) -> None:
         """Write what a function returns: a dictionary, or several, each as it is yielded, or None.
 
-        What it raises is written, and ends the process where the device answers no more; what it
-        has yielded before stays. An item that ``needs`` more seconds than are left is cut, and said
-        to be.
+        An exception is recorded, and ends the process if the device no longer answers; earlier rows
+        stay. An item that ``needs`` more seconds than are left is skipped, and recorded as such.
         """
         if name in self.begun:
             return
@@ -74,7 +73,7 @@ class Record:
             leave_if_lost()
 
     def fail(self, name: str, error: BaseException) -> None:
-        """Write what was raised, with the lines of this repository that it came through."""
+        """Write the exception, with the lines of this repository in its traceback."""
         here = str(Path(__file__).resolve().parents[2])
         frames = [
             f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(here)
@@ -92,7 +91,7 @@ def _several(found: Any) -> Iterable[dict[str, Any]]:
 
 
 def leave_if_lost() -> None:
-    """End this process where an error of the device stays (an illegal address, say): the next one goes on."""
+    """End this process after a lasting device error, such as an illegal address: the next one goes on."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return
@@ -104,7 +103,7 @@ def leave_if_lost() -> None:
 
 
 def append(path: Path, **row: Any) -> None:
-    """Add a row, on a line of its own even where a process died in the middle of one."""
+    """Add a row, on its own line even if a process died in the middle of one."""
     with path.open("a+b") as file:
         if file.tell():
             file.seek(-1, os.SEEK_END)
@@ -113,7 +112,7 @@ def append(path: Path, **row: Any) -> None:
 
 
 def rows(path: Path, part: str | None = None) -> list[dict[str, Any]]:
-    """The rows so far, of one part or of all; a line that is not whole is left out."""
+    """The rows so far, of one part or of all; an incomplete line is left out."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
@@ -126,7 +125,7 @@ def rows(path: Path, part: str | None = None) -> list[dict[str, Any]]:
 
 
 def drop(path: Path, part: str) -> None:
-    """Take out the rows of a part: it is done anew."""
+    """Remove the rows of a part, which is measured again."""
     kept = [row for row in rows(path) if row["part"] != part]
     unfinished = path.with_suffix(".tmp")
     unfinished.write_text("".join(json.dumps(row) + "\n" for row in kept))
@@ -134,7 +133,7 @@ def drop(path: Path, part: str) -> None:
 
 
 def outcomes(path: Path) -> dict[str, Outcome]:
-    """What came of each part that has rows."""
+    """The outcome of each part that has rows."""
     found: dict[str, Outcome] = {}
     for row in rows(path):
         before = found.setdefault(row["part"], Outcome([]))

@@ -26,7 +26,7 @@ from unittest import SkipTest
 import numpy as np
 
 WANTED = os.environ.get("ARRAYBRIDGE_REHEARSAL") == "1"
-BYTES = 1 << 32  # of device memory, and of pinned memory: what is not used takes none
+BYTES = 1 << 32  # of device memory, and of pinned memory: unused parts take none
 
 #: Functions of the driver that the benchmarks call themselves, and the types of their arguments.
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
@@ -127,7 +127,7 @@ class Stream:
 
 
 class Graph:
-    """What was done while it was captured."""
+    """The work that was captured."""
 
     def __init__(self, **_: Any) -> None:
         self.work: list[Callable[[], object]] = []
@@ -244,7 +244,7 @@ def _driver() -> Any:
             return self[name]
 
     def plans(shape: Any, dst: Any, src: Any, itemsize: int, *rest: Any, **named: Any) -> Any:
-        """Note which copy a launch makes: any that has the same plan is done alike."""
+        """Note which copy a launch makes: all with the same plan are done alike."""
         made = plan(shape, dst, src, itemsize, *rest, **named)
         if len(made) == 1:
             launch = made[0]._replace(dst_offset=0, src_offset=0)
@@ -262,7 +262,7 @@ def _driver() -> Any:
 
 
 def _torch(torch: Any, gpu: Any) -> None:
-    """PyTorch's device: tensors of its CPU whose storage is in device memory say that they are there."""
+    """PyTorch's device: CPU tensors whose storage is in device memory report the device."""
     name, none = "rehearsal", lambda *_, **__: None
     properties = types.SimpleNamespace(
         name=name, multi_processor_count=2, L2_cache_size=1 << 20, total_memory=BYTES
@@ -398,7 +398,7 @@ def mode(torch: Any, gpu: Any) -> Any:
 
 
 def _in_host_memory(x: Any) -> Any:
-    """The tensor of a capsule or a producer; its addresses tell whether it is the device's."""
+    """The tensor of a capsule or a producer; its address shows whether it is on the device."""
     from arraybridge import dlpack
 
     tensor = dlpack.from_capsule(x if dlpack.is_capsule(x) else x.__dlpack__(max_version=(1, 0)))
@@ -436,7 +436,7 @@ class MemoryPointer:
 
 
 def _cupy(gpu: Any) -> None:
-    """NumPy for CuPy, in device memory, with the names alone that CuPy has."""
+    """NumPy for CuPy, in device memory, with only the names that CuPy has."""
     from arraybridge.libraries.numpy.exchange import LIBRARY
 
     try:
@@ -450,7 +450,7 @@ def _cupy(gpu: Any) -> None:
         id = 0
 
     class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
-        """An array of NumPy in device memory; what it makes is there, too."""
+        """A NumPy array in device memory; its results are there, too."""
 
         __module__ = "cupy"
         device = Device()
@@ -497,7 +497,7 @@ def _cupy(gpu: Any) -> None:
         return tuple(map(here, x)) if isinstance(x, tuple) else getattr(x, "host", x)
 
     def there(x: Any) -> Any:
-        """CuPy's array for NumPy's, copied where it is not in device memory."""
+        """CuPy's array for NumPy's, copied if it is not in device memory."""
         if not isinstance(x, np.ndarray):
             return x
         if x.ctypes.data not in gpu.memory.addresses:
@@ -522,7 +522,7 @@ def _cupy(gpu: Any) -> None:
         return real is None or hasattr(real, name)
 
     def other(name: str) -> Any:
-        """Whatever else CuPy has is NumPy's."""
+        """All other names of CuPy are NumPy's."""
         if name.startswith("__") or not known(name):
             raise AttributeError(f"CuPy has no {name}")
         found = getattr(np, name)

@@ -1,6 +1,6 @@
-"""The Markdown file: what was found, what was not and why; written anew after every part.
+"""The Markdown file: the results, the missing results and the reasons; written again after every part.
 
-python -m benchmarks.gpu.report FILE.jsonl writes it without a device, where a call was stopped.
+python -m benchmarks.gpu.report FILE.jsonl writes it without a device, after an interrupted call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Outcomes = dict[str, Outcome]
 
 NOTE = (
     "Written by `python -m benchmarks.gpu` (docs/gpu.md). Times are medians of contenders that take turns. GB/s count the "
-    "bytes that must be read and written; a share is of a device-to-device copy of as many bytes as the result has."
+    "bytes that must be read and written; a share is relative to a device-to-device copy of as many bytes as the result has."
 )
 REHEARSED = "**A rehearsal on the host: no GPU was used, and no figure here means anything.**"
 
@@ -93,7 +93,7 @@ def _figure(number: float | None, form: str) -> str:
 
 
 def bandwidth(outcomes: Outcomes) -> list[str]:
-    """GB/s and shares, the copy of PyTorch, CuPy and JAX beside them."""
+    """GB/s and shares, with those of PyTorch, CuPy and JAX."""
     rows = layouts(outcomes)
     found = {name: row for name, row in values(outcomes, "bandwidth") if "seconds" in row}
     if not rows:
@@ -155,7 +155,7 @@ def _means(rows: list[Row]) -> list[str]:
 
 
 def _doubts(found: dict[str, dict[str, Any]]) -> list[str]:
-    """How steady the times were, and who could not take part."""
+    """How steady the times were, and which contenders could not take part."""
     lines = []
     pairs = [row["seconds"] for row in found.values() if "memcpy again" in row["seconds"]]
     apart = [abs(p["memcpy again"] / p["memcpy"] - 1) for p in pairs]
@@ -174,7 +174,7 @@ def _doubts(found: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def bandwidth_jax(outcomes: Outcomes) -> list[str]:
-    heads = ["layout", "µs a copy", "spread", "the host's µs a call", ""]
+    heads = ["layout", "µs per copy", "spread", "the host's µs per call", ""]
     return _table(heads, [
         [name, f"{r['seconds'] * 1e6:.1f}", f"{r['spread']:.1%}", f"{r['dispatch'] * 1e6:.1f}",
          "" if r["seconds"] > 1.1 * r["dispatch"] else "bound by the host"]
@@ -208,7 +208,7 @@ def host(outcomes: Outcomes) -> list[str]:
         for part in ("calls", "new layouts")
         for what, took in found.get(part, {}).items()
     ]
-    lines = _table(["on the host, the work of the device not waited for", "µs a call"], rows)
+    lines = _table(["on the host, without waiting for the device", "µs per call"], rows)
     first = [row for name, row in values(outcomes, "host") if name == "first copies"]
     times = ("import", "first", "second", "third")
     lines += ["", *_table(["first copies of a process, disk cache", *[f"{t}, ms" for t in times], "Numba loaded"], [
@@ -315,7 +315,7 @@ def callbacks(outcomes: Outcomes) -> list[str]:
 
 
 def variants(outcomes: Outcomes) -> list[str]:
-    """How much faster each variant is, by layout and in the mean, and what the table should have."""
+    """How much faster each variant is, by layout and in the mean, and the best table of tunings."""
     found = [(name, row) for name, row in values(outcomes, "variants")]
     rows = [row for _, row in found]
     table = [
@@ -336,7 +336,7 @@ def variants(outcomes: Outcomes) -> list[str]:
     ]
     wanted = ", ".join(f"{field}={choice}" for field, choice in chosen(rows).items())
     if rows:
-        lines.append(f"- The table of tunings should have: {wanted or 'nothing else'}.")
+        lines.append(f"- Tunings to change: {wanted or 'nothing else'}.")
     return lines
 
 

@@ -31,7 +31,7 @@ class Nest(NamedTuple):
         return self.tuned()
 
     def tuned(self, *tuning: Any) -> tuple[Any, ...]:
-        """The plans, by a tuning where one is given."""
+        """The plans, by a tuning if one is given."""
         from arraybridge.kernels import cuda
 
         return cuda.plans(self.shape, self.dst, self.src, self.itemsize, self._at(self.dst, self.to),

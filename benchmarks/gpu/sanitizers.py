@@ -16,10 +16,10 @@ from .sanitized import NESTS
 
 FAILED = 77  # the exit status for what a tool found
 TOOLS = ("memcheck", "racecheck")
-OTHERS = ("synccheck", "initcheck")  # where time is left in the end
+OTHERS = ("synccheck", "initcheck")  # if time is left at the end
 ENDING = 6  # seconds in which a program comes to its end behind its last nest
 
-#: What a tool says in its last line, and all else is a finding: it counts warnings, too.
+#: The last line of a tool without findings; warnings count as findings.
 CLEAN = re.compile(
     r"========= (ERROR SUMMARY: 0 errors"
     r"|RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\))\s*"
@@ -27,7 +27,7 @@ CLEAN = re.compile(
 
 
 def program(module: str, seconds: float) -> list[str]:
-    """A program that begins nothing more near the end of so many seconds, of which a tool takes some."""
+    """A program that starts no work near the end of so many seconds, of which a tool takes some."""
     return [
         sys.executable,
         "-m",
@@ -37,7 +37,7 @@ def program(module: str, seconds: float) -> list[str]:
 
 
 def run_program(command: list[str], seconds: float) -> tuple[int | None, str]:
-    """Its exit status, None where it had to be stopped, and what it and its children printed.
+    """Its exit status, None if it had to be stopped, and the output of it and its children.
 
     They are stopped with it: what a tool leaves running would disturb the measurements that follow.
     """
@@ -55,7 +55,7 @@ def run_program(command: list[str], seconds: float) -> tuple[int | None, str]:
 
 
 def copies(said: str) -> list[list[str]]:
-    """What `sanitized` and `counters` print of a copy: its name, its kernels, what came of it."""
+    """What `sanitized` and `counters` print of a copy: its name, its kernels, the outcome."""
     return [line.split(" | ") for line in said.splitlines() if line.count(" | ") == 2]
 
 
@@ -65,7 +65,7 @@ def alone(seconds: float) -> dict[str, Any]:
     done = copies(said)
     wrong = "; ".join(f"{name}: {came}" for name, _, came in done if came != "right")
     if status or len(done) < len(NESTS):
-        last = (said.strip().splitlines() or ["it said nothing"])[-1]
+        last = (said.strip().splitlines() or ["no output"])[-1]
         raise AssertionError(f"{len(done)} of {len(NESTS)} nests, status {status}: {wrong or last}")
     from arraybridge.kernels.cuda.family import FAMILY
 
@@ -78,7 +78,7 @@ def alone(seconds: float) -> dict[str, Any]:
 
 
 def under(tool: str, seconds: float) -> dict[str, Any]:
-    """Under a tool, which must say of every process that it found nothing, not even a warning.
+    """Run under a tool, which must find nothing in any process, not even a warning.
 
     Errors of the driver's functions are not among what it looks for: arraybridge checks each call's
     code, and asks for what may not be there.

@@ -1,4 +1,4 @@
-"""Small copies, by the clock: what a call costs from end to end, beside PyTorch's and CuPy's."""
+"""Small copies, by the clock: the whole cost of a call, compared with PyTorch and CuPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests marked gpu, in this process, a row a test: one that hangs or ends the process loses no other."""
+"""The tests marked gpu, in this process, one row per test: a test that hangs or ends the process loses no other."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .record import leave_if_lost
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: The files of tests/gpu, what only a device can tell first: the last is the longest, and cut first.
+#: The files of tests/gpu, those that only a device can run first: the last is the longest, and cut first.
 FILES = ("streams", "transfers", "callbacks", "guide", "", "copies")
 
 # In place of pyproject.toml's: its pytest may be newer than the one here, and what other versions of the
-# libraries warn of is no failure.
+# libraries warn about is no failure.
 SETTINGS = """[pytest]
 markers =
     heavy: see pyproject.toml
@@ -72,7 +72,7 @@ class Rows:
 
 
 def _short(report: Any) -> str:
-    """The error and where it was raised: enough to mend it without the machine."""
+    """The error and its place: enough to fix it without the machine."""
     text = str(report.longrepr)
     lines = text.splitlines()
     errors = [line for line in lines if line.startswith("E ")]

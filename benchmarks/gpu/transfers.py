@@ -14,7 +14,7 @@ from .ours import kernels_needed
 
 MEGABYTES = [1, 8, 64, 512] if not rehearsal.WANTED else [1]
 LAYOUTS = ("contiguous", "transpose", "every other column")
-SECONDS, ROUNDS = 1.0, 7  # a contender has at least three rounds, and no more when this is over
+SECONDS, ROUNDS = 1.0, 7  # a contender has at least three rounds, and no more after this
 
 
 def tensor_of(layout: str, megabytes: int, device: str) -> Any:
@@ -112,7 +112,7 @@ def to_host(layout: str, megabytes: int) -> dict[str, Callable[[], Any]]:
 
 
 def _wrong(contenders: dict[str, Callable[[], Any]], wanted: np.ndarray) -> Iterator[str]:
-    """Who makes other numbers; of large arrays some rows are compared."""
+    """The contenders with other numbers; some rows of large arrays are compared."""
     import torch
 
     step = max(wanted.nbytes >> 24, 1)
@@ -129,7 +129,7 @@ def _wrong(contenders: dict[str, Callable[[], Any]], wanted: np.ndarray) -> Iter
 def measure(
     way: Callable[[str, int], dict[str, Callable[[], Any]]], layout: str, megabytes: int
 ) -> Iterator[dict[str, Any]]:
-    """The times of those that work; then AssertionError that says who does not, or is wrong."""
+    """The times of those that work; then AssertionError that names those that do not, or are wrong."""
     import torch
 
     kernels_needed()
@@ -138,7 +138,7 @@ def measure(
     for name, make in list(contenders.items()):
         try:
             make()
-        except Exception as error:  # the others are measured all the same
+        except Exception as error:  # the others are still measured
             failed.append(f"{name}: {type(error).__name__}: {error}"[:300])
             del contenders[name]
     times: dict[str, list[float]] = {name: [] for name in contenders}
@@ -166,7 +166,7 @@ def measure(
 def run(record: Any) -> None:
     ways = (to_device, to_host)
     tasks = [(n, layout, way) for n in MEGABYTES for way in ways for layout in LAYOUTS]
-    # What the goals speak of comes first, and what takes longest last.
+    # The cases with goals come first, the slowest last.
     for megabytes, layout, way in sorted(tasks, key=lambda task: (task[0] != 64, task[0])):
         name = f"{layout}, {megabytes} MiB, {way.__name__}"
         record.attempt(name, measure, way, layout, megabytes, needs=2 + megabytes / 50)

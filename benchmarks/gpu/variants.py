@@ -1,6 +1,6 @@
-"""The variants of kernels beside those that the device's tuning has, on each of the 26 layouts where one is another kernel.
+"""The variants of kernels, compared with those of the device's tuning, on each of the 26 layouts for which they are other kernels.
 
-python -m benchmarks.gpu.variants FILE.jsonl [--write-tuning]     what the rows of a file speak for; into kernels/cuda/tuning.json
+python -m benchmarks.gpu.variants FILE.jsonl [--write-tuning]     the choices that the rows of a file support; into kernels/cuda/tuning.json
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def contenders(layout: Layout, current: Any, capability: tuple[int, int]) -> dic
 
 
 def kernel(at: Case, plans: Iterable[Any], wanted: np.ndarray) -> Work:
-    """Launches into buffers that are ready; AssertionError where the first makes other bytes than are wanted."""
+    """Launches into existing buffers; AssertionError if the first makes wrong bytes."""
     import torch
 
     from arraybridge.kernels.cuda import context, launch
@@ -83,7 +83,7 @@ def measure(layout: Layout, plans: dict[str, Any], **about: Any) -> dict[str, An
     for who, made in plans.items():
         try:
             able[who] = kernel(at, made, wanted)
-        except Exception as error:  # the others are measured all the same
+        except Exception as error:  # the others are still measured
             failed[who] = f"{type(error).__name__}: {error}"[:300]
     times = in_turns(able, events, rounds=ROUNDS, calls=CALLS, failed=failed, seconds=SECONDS)
     return {
@@ -127,7 +127,7 @@ def gains(found: Iterable[dict[str, Any]]) -> dict[str, tuple[float, float, int]
 
 
 def chosen(found: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """What a tuning should have: of each choice the fastest, if it gains `GAIN` and more than the spread."""
+    """The fastest of each choice, if it gains `GAIN` and more than the spread."""
     best: dict[str, tuple[float, str]] = {}
     for who, (gain, noise, _) in gains(found).items():
         field, _, choice = who.partition("=")
@@ -137,7 +137,7 @@ def chosen(found: Iterable[dict[str, Any]]) -> dict[str, str]:
 
 
 def tuned(table: dict[str, dict[str, Any]], found: list[dict[str, Any]]) -> dict[str, Any]:
-    """The table with what the rows of one device speak for."""
+    """The table, with the choices that the rows of one device support."""
     from arraybridge.kernels.cuda.tuning import CHOICES, DEFAULT
 
     wanted = chosen(found)

@@ -97,7 +97,7 @@ head
 
 ### 4 KB to 4 MB
 
-| layout | beside | 4 KB | 1024 KB |
+| layout | compared with | 4 KB | 1024 KB |
 | --- | --- | ---: | ---: |
 | a | NumPy | **0.90** | 4.00 |
 | a | PyTorch | 1.20 | 400.00 |
@@ -182,12 +182,12 @@ def test_threads(number):
 
 
 def test_copy_sizes():
-    from benchmarks.copy_sizes import LEAST, MEAN, SIZES, VIEWS, times, told
+    from benchmarks.copy_sizes import LEAST, MEAN, SIZES, VIEWS, shown, times
 
     for name in VIEWS:
         assert times(name, SIZES[0], "NumPy", quick=True) > 0
     assert times("columns flipped", SIZES[0], "PyTorch", quick=True) is None
-    assert [told(None), told(0.5), told(2.0)] == ["", "**0.50**", "2.00"]
+    assert [shown(None), shown(0.5), shown(2.0)] == ["", "**0.50**", "2.00"]
     assert (LEAST, MEAN) == (0.9, 1.5)
 
 

@@ -114,5 +114,5 @@ def test_the_report_says_it():
     text = "\n".join(report.variants({"variants": Outcome(rows)}))
     assert "| a layout | a kernel | box=cp.async | 1000000.0 | 800000.0 | +25.0% | 2.0% |" in text
     assert "- a layout, tile=8192: why" in text
-    assert "should have: box=cp.async." in text
+    assert "Tunings to change: box=cp.async." in text
     assert report.variants({"variants": Outcome([])}) == []
