@@ -1,4 +1,4 @@
-"""Run cases, each in a process of its own, and say what came out."""
+"""Run cases, each in a process of its own, and classify their results."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from .case import Case
 
 __all__ = ["Outcome", "Runner", "installed"]
 
-#: Seconds after which a case is killed. The slowest import TensorFlow.
+#: Seconds after which a case is killed; the import of TensorFlow is the slowest.
 TIMEOUT = 120
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of a case.
+    """The result of a case.
 
     Attributes
     ----------
     text : str
-        What was printed, or the error, or by which signal the process was killed.
+        The output, or the error, or the signal that killed the process.
     killed : bool
     failed : bool
         Whether it ended with an error.
     warned : tuple of str
         The classes of the warnings.
     route : tuple of str
-        `kind` and `why` of arraybridge's route, where it was asked.
+        `kind` and `why` of arraybridge's route, if it was called.
     """
 
     text: str
@@ -90,17 +90,17 @@ class Runner:
         """Run code, and wait for its end."""
         self._ask({"code": code, "timeout": TIMEOUT})
         assert self._process.stdout is not None
-        told = json.loads(self._process.stdout.readline())
-        killed, error = told["signal"], told["error"]
+        answer = json.loads(self._process.stdout.readline())
+        killed, error = answer["signal"], answer["error"]
         return Outcome(
-            f"killed by {killed}" if killed else error or told["out"],
+            f"killed by {killed}" if killed else error or answer["out"],
             bool(killed),
             bool(error),
-            tuple(told["warnings"]),
-            tuple(told["routes"][0]) if told["routes"] else (),
+            tuple(answer["warnings"]),
+            tuple(answer["routes"][0]) if answer["routes"] else (),
         )
 
 
 def installed(case: Case) -> bool:
-    """Tell whether the libraries of a case are there, without importing them."""
+    """Return whether the libraries of a case are installed, without importing them."""
     return all(find_spec(name.partition(".")[0]) is not None for name in case.needs)

@@ -8,18 +8,17 @@ from .case import case
 @case(
     "overwritten",
     "bytes",
-    doors="torch.from_dlpack(x)",
-    bridge='ab.convert(x, "torch")',
+    own="torch.from_dlpack(x)",
+    ours='ab.convert(x, "torch")',
     right="b'arrays'",
     needs="numpy torch",
+    shown=True,
 )
 def torch_over_bytes() -> None:
-    """A `bytes` object is immutable, NumPy's view of it is read-only, PyTorch's tensor is not.
+    """A write to the tensor changes the immutable `bytes` ([array-api#191](https://github.com/data-apis/array-api/issues/191)).
 
-    DLPack has a flag for read-only memory; NumPy sets it, PyTorch does not read it. The rule that one
-    must not write to such a tensor is the user's to keep
-    ([array-api#191](https://github.com/data-apis/array-api/issues/191)). arraybridge copies; pass
-    `alias_readonly=True` for the view.
+    DLPack has a flag for read-only memory. NumPy sets it; PyTorch does not read it, and leaves it to the
+    user not to write. arraybridge copies; pass `alias_readonly=True` for the view.
     """
     import numpy as np
     import torch
@@ -34,16 +33,16 @@ def torch_over_bytes() -> None:
 @case(
     "overwritten",
     "a JAX array",
-    doors=("torch.from_dlpack(x)", "np.from_dlpack(tvm_ffi.from_dlpack(x))"),
-    bridge='ab.convert(x, "torch")',
+    own=("torch.from_dlpack(x)", "np.from_dlpack(tvm_ffi.from_dlpack(x))"),
+    ours='ab.convert(x, "torch")',
     right="[0. 0. 0. 0.]",
     needs="numpy torch jax tvm_ffi",
 )
 def torch_over_jax() -> None:
-    """JAX arrays are immutable, and compiled functions rely on it.
+    """A write to the tensor changes the immutable JAX array ([jax#19123](https://github.com/jax-ml/jax/issues/19123)).
 
-    JAX's documentation has warned of this since
-    [jax#19123](https://github.com/jax-ml/jax/issues/19123). Paddle's and Warp's imports do the same.
+    Compiled functions rely on immutability. JAX's documentation warns of this. Paddle's and Warp's imports
+    do the same.
     """
     import jax.numpy as jnp
     import numpy as np
@@ -59,17 +58,17 @@ def torch_over_jax() -> None:
 @case(
     "overwritten",
     "a tensor that is written to later",
-    doors=("jax.dlpack.from_dlpack(t)", "jax.device_put(t.numpy())"),
-    bridge='ab.convert(t, "jax")',
+    own=("jax.dlpack.from_dlpack(t)", "jax.device_put(t.numpy())"),
+    ours='ab.convert(t, "jax")',
     right="[1. 1. 1. 1.]",
     needs="torch jax",
+    shown=True,
 )
 def jax_over_torch() -> None:
-    """The reverse: a JAX array, which is immutable, over memory that PyTorch keeps writing to.
+    """A later write to the tensor changes the immutable JAX array ([jax#37830](https://github.com/jax-ml/jax/issues/37830)).
 
-    Sharing is what `from_dlpack` is for. `device_put` shares as well, where the address happens to be
-    a multiple of 64 bytes: [jax#37830](https://github.com/jax-ml/jax/issues/37830).
-    arraybridge copies for JAX, and shares with `copy=False`.
+    `from_dlpack` is there to share memory. `device_put` shares it too, if the address happens to be a
+    multiple of 64 bytes. arraybridge copies for JAX, and shares with `copy=False`.
     """
     import jax
     import torch
@@ -83,13 +82,13 @@ def jax_over_torch() -> None:
 @case(
     "overwritten",
     "an Arrow array",
-    doors="torch.from_dlpack(x)",
-    bridge='ab.convert(x, "torch")',
+    own="torch.from_dlpack(x)",
+    ours='ab.convert(x, "torch")',
     right="[1.0, 2.0, 3.0]",
     needs="torch pyarrow",
 )
 def torch_over_arrow() -> None:
-    """Arrow's data is immutable, and shared by all slices and tables that hold it."""
+    """A write to the tensor changes the immutable data, and every slice and table that shares it."""
     import pyarrow as pa
     import torch
 
@@ -102,15 +101,15 @@ def torch_over_arrow() -> None:
 @case(
     "overwritten",
     "a column of a pandas frame",
-    doors='torch.from_dlpack(frame["x"].to_numpy())',
-    bridge='ab.convert(frame["x"], "torch")',
+    own='torch.from_dlpack(frame["x"].to_numpy())',
+    ours='ab.convert(frame["x"], "torch")',
     right="[1.0, 2.0, 3.0] [1.0, 2.0, 3.0]",
     needs="torch pandas",
 )
 def torch_over_pandas() -> None:
-    """Frames of pandas 3 share memory until one of them is written to, so `to_numpy()` is read-only.
+    """A write to the tensor changes every frame that shares the column.
 
-    A write through the tensor changes every frame that shares the column.
+    Frames of pandas 3 share memory until one of them is written to, so `to_numpy()` is read-only.
     """
     import pandas as pd
     import torch
@@ -125,13 +124,16 @@ def torch_over_pandas() -> None:
 @case(
     "overwritten",
     "a column of a polars frame",
-    doors='torch.from_dlpack(frame["x"].to_numpy())',
-    bridge='ab.convert(frame["x"], "torch")',
+    own='torch.from_dlpack(frame["x"].to_numpy())',
+    ours='ab.convert(frame["x"], "torch")',
     right="[1.0, 2.0, 3.0]",
     needs="torch polars",
 )
 def torch_over_polars() -> None:
-    """The same with polars, where `Series.to_torch()` copies and is right."""
+    """A write to the tensor changes the frame.
+
+    `Series.to_torch()` copies, and is right.
+    """
     import polars as pl
     import torch
 
@@ -144,13 +146,13 @@ def torch_over_polars() -> None:
 @case(
     "overwritten",
     "a read-only NumPy array",
-    doors="wp.array(x, copy=False)",
-    bridge='ab.convert(x, "warp")',
+    own="wp.array(x, copy=False)",
+    ours='ab.convert(x, "warp")',
     right="[0. 1. 2.]",
     needs="numpy warp",
 )
 def warp_over_numpy() -> None:
-    """Warp's arrays have no read-only flag either.
+    """Warp has no read-only arrays, and its write changes the memory.
 
     `wp.from_numpy(x)` copies, and is right. `wp.from_jax` shares, and lets Warp write to JAX's memory.
     """
@@ -169,13 +171,16 @@ def warp_over_numpy() -> None:
 @case(
     "overwritten",
     "a TensorFlow tensor",
-    doors="torch.from_dlpack(x)",
-    bridge='ab.convert(x, "torch")',
+    own="torch.from_dlpack(x)",
+    ours='ab.convert(x, "torch")',
     right="[1. 2.]",
     needs="torch tensorflow",
 )
 def torch_over_tensorflow() -> None:
-    """Eager tensors are immutable; `x.numpy()` copies, `x.__dlpack__` shares."""
+    """A write to the PyTorch tensor changes the immutable TensorFlow tensor.
+
+    `x.numpy()` copies, `x.__dlpack__` shares.
+    """
     import tensorflow as tf
     import torch
 

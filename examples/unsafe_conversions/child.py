@@ -1,6 +1,6 @@
-"""The process that runs cases: it forks for each, so that what one does is over with it.
+"""The process that runs cases: it forks for each, so that no case affects the next.
 
-Reads jobs from the standard input, one JSON object a line, and answers each with one.
+It reads jobs from the standard input, one JSON object per line, and answers each with one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BESIDE = ("No ccache found", "Could not find the nvJitLink")
 
 
 def run(code: str, timeout: int) -> dict[str, Any]:
-    """Run code in a fork of this process, and tell what came of it."""
+    """Run code in a fork of this process, and return its output, errors, warnings and routes."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as events:
         child = os.fork()
         if not child:
@@ -28,7 +28,7 @@ def run(code: str, timeout: int) -> dict[str, Any]:
         _, status = os.waitpid(child, 0)
         out.seek(0)
         events.seek(0)
-        told: dict[str, Any] = {
+        result: dict[str, Any] = {
             "out": out.read().rstrip(),
             "error": "",
             "warnings": [],
@@ -37,42 +37,42 @@ def run(code: str, timeout: int) -> dict[str, Any]:
         for line in events:
             kind, text = json.loads(line)
             if kind == "error":
-                told[kind] = text
+                result[kind] = text
             else:
-                told[kind].append(text)
+                result[kind].append(text)
         killed = os.WIFSIGNALED(status)
-        told["signal"] = signal.Signals(os.WTERMSIG(status)).name if killed else ""
-        return told
+        result["signal"] = signal.Signals(os.WTERMSIG(status)).name if killed else ""
+        return result
 
 
 def _inside(code: str, timeout: int, out: int, events: int) -> None:
-    """The child: never returns."""
+    """Run code in the child, and exit."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(timeout)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream, target in ((0, nowhere), (1, out), (2, nowhere)):
         os.dup2(target, stream)
 
-    def tell(kind: str, text: object) -> None:
+    def report(kind: str, text: object) -> None:
         os.write(events, (json.dumps([kind, text]) + "\n").encode())
 
     def warned(message: Warning | str, category: type[Warning], *_: object) -> None:
-        if category.__name__ not in told and not str(message).startswith(BESIDE):
-            told.add(category.__name__)
-            tell("warnings", category.__name__)
+        if category.__name__ not in reported and not str(message).startswith(BESIDE):
+            reported.add(category.__name__)
+            report("warnings", category.__name__)
 
-    told: set[str] = {"DeprecationWarning", "PendingDeprecationWarning", "ResourceWarning"}
+    reported: set[str] = {"DeprecationWarning", "PendingDeprecationWarning", "ResourceWarning"}
     warnings.simplefilter("always")
     warnings.showwarning = warned  # type: ignore[assignment]
     names: dict[str, Any] = {"__name__": "__main__"}
     if "ab." in code:
         import arraybridge
 
-        names["ab"] = _Watched(arraybridge, lambda *route: tell("routes", route))
+        names["ab"] = _Watched(arraybridge, lambda *route: report("routes", route))
     try:
         exec(compile(code, "case", "exec"), names)
     except Exception as error:
-        tell("error", f"{type(error).__name__}: {error}")
+        report("error", f"{type(error).__name__}: {error}")
     sys.stdout.flush()
     os._exit(0)
 
@@ -80,14 +80,14 @@ def _inside(code: str, timeout: int, out: int, events: int) -> None:
 class _Watched:
     """arraybridge, each `convert` of which is explained first."""
 
-    def __init__(self, module: Any, tell: Any) -> None:
-        self.module, self.tell = module, tell
+    def __init__(self, module: Any, report: Any) -> None:
+        self.module, self.report = module, report
 
     def convert(self, x: Any, to: str) -> Any:
         try:
             route = self.module.explain(x, to)
-            self.tell(route.kind, str(route.why))
-        except self.module.ConversionError:  # a query, which to look at would run
+            self.report(route.kind, str(route.why))
+        except self.module.ConversionError:  # a query, which only its conversion runs
             pass
         return self.module.convert(x, to)
 
@@ -95,7 +95,7 @@ class _Watched:
 def main() -> None:
     """Answer jobs until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print while they are imported is no answer
+    os.dup2(2, 1)  # output of imports is no answer
     for line in sys.stdin:
         job = json.loads(line)
         for name in job.get("load", ()):

@@ -1,4 +1,4 @@
-"""Conversions that return other numbers, and say nothing."""
+"""Conversions that return other numbers, and raise no error."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .case import case
 @case(
     "wrong",
     "a JAX array of integers",
-    doors="torch.asarray(x)",
-    bridge='ab.convert(x, "torch")',
+    own="torch.asarray(x)",
+    ours='ab.convert(x, "torch")',
     right="tensor([[0, 1],\n        [2, 3]], dtype=torch.int32)",
     needs="torch jax",
 )
 def torch_asarray_of_jax() -> None:
-    """`torch.asarray` finds a buffer, and takes its bytes for the default dtype, float32, in one axis.
+    """The bytes are read as float32, along one axis. PyTorch 2.15 reads the dtype, but still one axis.
 
-    PyTorch 2.15 takes the dtype, and still one axis.
-    `torch.as_tensor(x)` is right. [pytorch#188128](https://github.com/pytorch/pytorch/issues/188128) reports
-    it for booleans of array-api-strict; any buffer of another dtype is affected.
+    `torch.asarray` finds a buffer, and ignores its format and shape. `torch.as_tensor(x)` is right.
+    https://github.com/pytorch/pytorch/issues/188128 reports it for booleans of array-api-strict; any
+    buffer of another dtype is affected.
     """
     import jax.numpy as jnp
     import torch
@@ -30,19 +30,19 @@ def torch_asarray_of_jax() -> None:
 @case(
     "wrong",
     "a buffer that is filled again for the next batch",
-    doors=("jax.device_put(buffer)", "jnp.array(buffer)"),
-    bridge='ab.convert(buffer, "jax")',
+    own=("jax.device_put(buffer)", "jnp.array(buffer)"),
+    ours='ab.convert(buffer, "jax")',
     right="[0.0, 1.0, 2.0, 3.0]",
     needs="numpy jax",
     mended={"jnp.array(buffer)": ("jax", "0.12", "reads it before it returns")},
     sometimes=True,
+    shown=True,
 )
 def jax_reused_buffer() -> None:
-    """`jax.device_put` may keep the array's memory, or read it after it has returned.
+    """JAX may read the buffer after the call returns, or share it ([jax#37830](https://github.com/jax-ml/jax/issues/37830)).
 
-    What is written to the array afterwards is in the result ([jax#37830](https://github.com/jax-ml/jax/issues/37830)).
-    `jnp.array` copies ([jax#899](https://github.com/jax-ml/jax/pull/899)), but before JAX 0.12 it may return before it has read
-    a large array: calling `block_until_ready()` on the result before writing to the buffer helps.
+    `jnp.array` copies (https://github.com/jax-ml/jax/pull/899), but before JAX 0.12 it may return before
+    it has read a large array. Call `block_until_ready()` on the result before you write to the buffer.
     """
     import jax
     import jax.numpy as jnp
@@ -59,17 +59,17 @@ def jax_reused_buffer() -> None:
 @case(
     "wrong",
     "the imaginary part of a conjugated tensor",
-    doors=("np.from_dlpack(t)", "np.from_dlpack(tvm_ffi.from_dlpack(t))"),
-    bridge='ab.convert(t, "numpy")',
+    own=("np.from_dlpack(t)", "np.from_dlpack(tvm_ffi.from_dlpack(t))"),
+    ours='ab.convert(t, "numpy")',
     right="[-2. -4.]",
     needs="numpy torch tvm_ffi",
 )
 def torch_negative_bit() -> None:
-    """PyTorch negates lazily: a bit says that the numbers in memory are to be negated.
+    """PyTorch negates lazily, by a bit that its export ignores: the sign is lost.
 
-    DLPack has no such bit, PyTorch's export does not look at it, and the sign is lost: in NumPy,
-    TensorFlow, Paddle, MLX, Warp, Arrow, TVM-FFI. `Tensor.numpy()` refuses and says what to call;
-    arraybridge applies the sign as it copies.
+    DLPack has no such bit. The sign is lost in NumPy, TensorFlow, Paddle, MLX, Warp, Arrow and TVM-FFI.
+    `Tensor.numpy()` raises an error that names the function to call; arraybridge applies the sign as it
+    copies.
     """
     import numpy as np
     import torch
@@ -82,17 +82,17 @@ def torch_negative_bit() -> None:
 @case(
     "wrong",
     "a conjugated tensor",
-    call="tvm_ffi.from_dlpack",
-    doors="np.from_dlpack(tvm_ffi.from_dlpack(t))",
-    bridge='ab.convert(t, "numpy")',
+    function="tvm_ffi.from_dlpack",
+    own="np.from_dlpack(tvm_ffi.from_dlpack(t))",
+    ours='ab.convert(t, "numpy")',
     right="[1.-2.j 3.-4.j]",
     needs="numpy torch tvm_ffi",
 )
 def tvm_ffi_conjugate() -> None:
-    """PyTorch's DLPack export refuses conjugated tensors; its C exchange API, which TVM-FFI uses, does not.
+    """PyTorch conjugates lazily, by a bit that TVM-FFI ignores.
 
-    That interface is there to be fast, and leaves such checks to its callers. `mx.array(t)` loses the
-    conjugation in the same way.
+    PyTorch's DLPack export refuses conjugated tensors. Its C exchange API, which TVM-FFI uses, is made to
+    be fast and leaves such checks to its callers. `mx.array(t)` loses the conjugation too.
     """
     import numpy as np
     import torch
@@ -105,16 +105,16 @@ def tvm_ffi_conjugate() -> None:
 @case(
     "wrong",
     "big-endian integers",
-    doors="pa.Tensor.from_numpy(x)",
-    bridge='ab.convert(x, "pyarrow")',
+    own="pa.Tensor.from_numpy(x)",
+    ours='ab.convert(x, "pyarrow")',
     right="[1 2 3]",
     needs="numpy pyarrow",
 )
 def arrow_big_endian() -> None:
-    """Files from instruments and networks are often big-endian.
+    """The byte order is ignored.
 
-    `pa.Tensor.from_numpy` takes the bytes as they are; `pa.array(x)` refuses them
-    ([arrow#3648](https://github.com/apache/arrow/pull/3648)).
+    Files from instruments and networks are often big-endian. `pa.array(x)` refuses them
+    (https://github.com/apache/arrow/pull/3648).
     """
     import numpy as np
     import pyarrow as pa
@@ -126,13 +126,13 @@ def arrow_big_endian() -> None:
 @case(
     "wrong",
     "big-endian integers",
-    doors="ort.OrtValue.ortvalue_from_numpy(x)",
-    bridge='ab.convert(x, "onnxruntime")',
+    own="ort.OrtValue.ortvalue_from_numpy(x)",
+    ours='ab.convert(x, "onnxruntime")',
     right="[1 2 3]",
     needs="numpy onnxruntime",
 )
 def onnxruntime_big_endian() -> None:
-    """ONNX Runtime, too, takes the bytes as they are."""
+    """The byte order is ignored."""
     import numpy as np
     import onnxruntime as ort
 
@@ -144,13 +144,13 @@ def onnxruntime_big_endian() -> None:
 @case(
     "wrong",
     "big-endian integers",
-    doors="ov.Tensor(x)",
-    bridge='ab.convert(x, "openvino")',
+    own="ov.Tensor(x)",
+    ours='ab.convert(x, "openvino")',
     right="[1 2 3]",
     needs="numpy openvino",
 )
 def openvino_big_endian() -> None:
-    """So does OpenVINO."""
+    """The byte order is ignored."""
     import numpy as np
     import openvino as ov
 
@@ -161,17 +161,17 @@ def openvino_big_endian() -> None:
 @case(
     "wrong",
     "a slice of an MLX array",
-    doors="paddle.from_dlpack(x)",
-    bridge='ab.convert(x, "paddle")',
+    own="paddle.from_dlpack(x)",
+    ours='ab.convert(x, "paddle")',
     right="[3 4 5]",
     needs="mlx.core paddle",
 )
 def paddle_offset() -> None:
-    """MLX exports a slice as an address and an offset in bytes; Paddle does not read the offset.
+    """The offset of the slice is ignored: other elements come out.
 
-    DLPack says that the first element is at the sum of both. Other libraries have had the same defect:
-    [cuda-python#2592](https://github.com/NVIDIA/cuda-python/issues/2592),
-    [pytorch#168193](https://github.com/pytorch/pytorch/pull/168193).
+    MLX exports a slice as an address and an offset in bytes, and by DLPack's definition the first element
+    is at their sum. Other libraries have had the same defect
+    (https://github.com/NVIDIA/cuda-python/issues/2592, https://github.com/pytorch/pytorch/pull/168193).
     """
     import mlx.core as mx
     import paddle
@@ -183,13 +183,16 @@ def paddle_offset() -> None:
 @case(
     "wrong",
     "a slice of an MLX array",
-    doors="wp.from_dlpack(x)",
-    bridge='ab.convert(x, "warp")',
+    own="wp.from_dlpack(x)",
+    ours='ab.convert(x, "warp")',
     right="[3 4 5]",
     needs="mlx.core warp",
 )
 def warp_offset() -> None:
-    """Warp does not read the offset either ([warp#1573](https://github.com/NVIDIA/warp/pull/1573)), nor does dpnp."""
+    """The offset of the slice is ignored ([warp#1573](https://github.com/NVIDIA/warp/pull/1573)).
+
+    dpnp ignores it as well.
+    """
     import mlx.core as mx
     import warp as wp
 
@@ -202,16 +205,16 @@ def warp_offset() -> None:
 @case(
     "wrong",
     "a matrix with a negative step",
-    doors="paddle.from_dlpack(x)",
-    bridge='ab.convert(x, "paddle")',
+    own="paddle.from_dlpack(x)",
+    ours='ab.convert(x, "paddle")',
     right="[[2. 1. 0.]\n [5. 4. 3.]]",
     needs="numpy paddle",
     sometimes=True,
 )
 def paddle_negative_step() -> None:
-    """Paddle takes negative strides, but `numpy()` of such a tensor reads and returns other memory.
+    """Paddle takes the negative step, but `numpy()` of the tensor reads other memory.
 
-    What it shows differs from run to run. `paddle.to_tensor(x)` copies, and is right.
+    The numbers differ from run to run. `paddle.to_tensor(x)` copies, and is right.
     """
     import numpy as np
     import paddle
@@ -223,16 +226,16 @@ def paddle_negative_step() -> None:
 @case(
     "wrong",
     "unsigned 16-bit integers",
-    doors="paddle.to_tensor(x)",
-    bridge='ab.convert(x, "paddle")',
+    own="paddle.to_tensor(x)",
+    ours='ab.convert(x, "paddle")',
     right="[  1.   2. 300.]",
     needs="numpy paddle",
 )
 def paddle_uint16() -> None:
-    """Paddle takes NumPy's uint16 for the bits of bfloat16, a dtype that NumPy lacks.
+    """The bits are read as bfloat16, by design ([Paddle#34927](https://github.com/PaddlePaddle/Paddle/issues/34927)).
 
-    That is by design ([Paddle#34927](https://github.com/PaddlePaddle/Paddle/issues/34927)): images and
-    sensor data of 16 bits become numbers close to zero.
+    NumPy lacks bfloat16, and Paddle uses uint16 for its bits. 16-bit images and sensor data become
+    numbers close to zero.
     """
     import numpy as np
     import paddle

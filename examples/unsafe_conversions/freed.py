@@ -8,16 +8,16 @@ from .case import case
 @case(
     "freed",
     "a bytearray that grows later",
-    doors="torch.frombuffer(data, dtype=torch.uint8)",
-    bridge='ab.convert(data, "torch")',
+    own="torch.frombuffer(data, dtype=torch.uint8)",
+    ours='ab.convert(data, "torch")',
     right="BufferError",
     needs="torch",
     sometimes=True,
 )
 def torch_growing_bytearray() -> None:
-    """As with the closed map, the buffer is released, so the bytearray can move to other memory.
+    """The tensor does not hold the buffer: `extend` moves the bytearray, and the tensor shows freed memory.
 
-    `np.frombuffer` and `memoryview` hold it, and `extend` raises a BufferError.
+    `np.frombuffer` and `memoryview` hold the buffer, and `extend` raises a BufferError.
     """
     import torch
 
@@ -31,14 +31,15 @@ def torch_growing_bytearray() -> None:
 @case(
     "freed",
     "a tensor that is resized later",
-    doors="np.from_dlpack(t)",
-    bridge='ab.convert(t, "numpy")',
+    own="np.from_dlpack(t)",
+    ours='ab.convert(t, "numpy")',
     right="RuntimeError: Trying to resize storage that is not resizable",
     needs="numpy torch",
     sometimes=True,
+    shown=True,
 )
 def torch_resized() -> None:
-    """`resize_` beyond the storage frees it under every DLPack view.
+    """`resize_` frees the memory of the view.
 
     `Tensor.numpy()` makes the storage one that cannot be resized. arraybridge does the same.
     """
@@ -55,18 +56,18 @@ def torch_resized() -> None:
 @case(
     "freed",
     "an OrtValue that nobody keeps",
-    call="OrtValue.numpy",
-    doors="ort.OrtValue.ortvalue_from_numpy(np.arange(1000.0)).numpy()",
-    bridge='ab.convert(ort.OrtValue.ortvalue_from_numpy(np.arange(1000.0)), "numpy")',
+    function="OrtValue.numpy",
+    own="ort.OrtValue.ortvalue_from_numpy(np.arange(1000.0)).numpy()",
+    ours='ab.convert(ort.OrtValue.ortvalue_from_numpy(np.arange(1000.0)), "numpy")',
     right="[0. 1. 2. 3.]",
     needs="numpy onnxruntime",
     sometimes=True,
 )
 def onnxruntime_numpy() -> None:
-    """The array that `OrtValue.numpy()` returns does not keep its memory alive.
+    """The array does not keep its memory alive.
 
-    An OrtValue made of a NumPy array holds that array. What `numpy()` returns holds neither. Outputs of `session.run` do hold it
-    ([onnxruntime#20539](https://github.com/microsoft/onnxruntime/pull/20539)).
+    An OrtValue made from a NumPy array holds that array; the result of `numpy()` holds neither. Outputs
+    of `session.run` do hold it (https://github.com/microsoft/onnxruntime/pull/20539).
     """
     import numpy as np
     import onnxruntime as ort

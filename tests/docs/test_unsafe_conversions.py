@@ -1,4 +1,4 @@
-"""docs/start/unsafe_doors.md tells the truth: its cases run again, each in its own process."""
+"""The cases of docs/start/unsafe_conversions.md run again, each in its own process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import sys
 import pytest
 from packaging.version import Version
 
-from examples.unsafe_doors import CASES, Case, Runner
-from examples.unsafe_doors.page import (
+from examples.unsafe_conversions import CASES, KINDS, Case, Runner
+from examples.unsafe_conversions.page import (
     DISTRIBUTIONS,
     PAGE,
     newest,
     render,
     results,
+    row,
     version_of,
 )
 from tests.support.optional import installed, needs
@@ -60,14 +61,14 @@ def runners():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the page is about Linux, and forks")
 @pytest.mark.parametrize("case", [parameter(case) for case in CASES.values()])
-def test_case_is_as_the_page_says(case, runners):
+def test_case_is_as_on_the_page(case, runners):
     have = {name: Version(version_of(name)) for name in case.needs}
     for name, version in have.items():
         if version < Version(WRITTEN[name]):
             pytest.skip(f"the page is about {name} {WRITTEN[name]}, this is {version}")
     found = results(case, runners(case))
     kinds = {way: kind for way, (kind, _, _) in found.items()}
-    expected = {**dict.fromkeys(case.doors, case.kind), case.bridge: "right"}
+    expected = {**dict.fromkeys(case.own, case.kind), case.ours: "right"}
     newer = any(version != Version(WRITTEN[name]) for name, version in have.items())
     for way, (library, since, _) in case.mended.items():
         if have[library] >= Version(since):
@@ -75,21 +76,24 @@ def test_case_is_as_the_page_says(case, runners):
             assert kinds[way] in ("right", "error")
     if newer and case.sometimes:  # a run may come out right
         expected |= {way: kind for way, kind in kinds.items() if kind == "right"}
-    assert kinds == expected, "renew the page: python -m examples.unsafe_doors --write"
+    assert kinds == expected, "renew the page: python -m examples.unsafe_conversions --write"
     if newer:
-        return  # of these the page says no more
-    if case.sometimes:  # the numbers, and how often, are of the run that wrote the page
-        assert f"### {case.title}\n\n{case.why}" in TEXT
-        assert f"```python3\n{case.code}\n```" in TEXT
-    else:
-        assert render(case, found) in TEXT
+        return  # the page has the output of the pinned versions only
+    assert row(case, found) in TEXT
+    if case.shown:  # of a case that depends on timing, the numbers differ from run to run
+        shown = f"```python3\n{case.code}\n```" if case.sometimes else render(case, found)
+        assert shown in TEXT
 
 
 def test_the_page_has_all_cases_and_no_others():
-    assert re.findall(r"^### (.*)$", TEXT, re.MULTILINE) == [case.title for case in CASES.values()]
-    assert re.findall(r"^\| \[.*\]\(#(.*)\) \|", TEXT, re.MULTILINE) == [
-        case.anchor for case in CASES.values()
-    ]
+    tables = dict(re.findall(r"^## (.*)\n\n((?:\|.*\n)+)", TEXT, re.MULTILINE))
+    rows = r"^\| \[(.*?)\]\(.*/(\w+\.py)\) \| `(.*?)` \|"
+    assert {kind: re.findall(rows, tables[KINDS[kind]], re.MULTILINE) for kind in KINDS} == {
+        kind: [
+            (each.given, each.file, each.function) for each in CASES.values() if each.kind == kind
+        ]
+        for kind in KINDS
+    }
 
 
 def test_the_page_is_about_the_pinned_versions():
@@ -99,7 +103,7 @@ def test_the_page_is_about_the_pinned_versions():
     names = {name: distribution for name, (_, distribution) in DISTRIBUTIONS.items()}
     assert {name: pins[names[name]] for name in names} == WRITTEN
     assert {name for case in CASES.values() for name in case.needs} == set(names)
-    assert f"\nRun again on the newest: {newest()}.\n" in TEXT
+    assert f"\nNewest versions tested: {newest()}.\n" in TEXT
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it forks")

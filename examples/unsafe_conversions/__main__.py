@@ -1,4 +1,4 @@
-"""``python -m examples.unsafe_doors``."""
+"""``python -m examples.unsafe_conversions``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from .run import Runner, installed
 
 
 def main() -> None:
-    """Run the cases, and print or write what came out."""
-    parser = argparse.ArgumentParser(prog="python -m examples.unsafe_doors", description=__doc__)
+    """Run the cases, and print or write their results."""
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.unsafe_conversions", description=__doc__
+    )
     parser.add_argument("names", nargs="*", metavar="case", help=f"of {', '.join(CASES)}")
-    parser.add_argument("--write", action="store_true", help="renew docs/start/unsafe_doors.md")
+    parser.add_argument(
+        "--write", action="store_true", help="renew docs/start/unsafe_conversions.md"
+    )
     options = parser.parse_args()
     wanted = [CASES[name] for name in options.names] or list(CASES.values())
     missing = [case.name for case in wanted if not installed(case)]
     if missing:
-        print(f"not installed: what {', '.join(missing)} need")
+        print(f"skipped, as their libraries are not installed: {', '.join(missing)}")
     found = {}
     for case in wanted:
         if case.name in missing:
