@@ -23,7 +23,7 @@ from tests.support.processes import ROOT, run_python
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 PAGES = ROOT / "docs" / "examples"
 #: The pages of the folder that belong to no program.
-OTHERS = {"index", "recipes"}
+OTHERS = {"index"}
 
 _PRINTED = re.compile(r"^(It prints\b.*:\n\n```text\n)(.*?)(^```$)", re.M | re.S)
 #: What differs between machines or runs, and its replacement.

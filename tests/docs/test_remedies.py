@@ -1,4 +1,4 @@
-"""Every remedy that a message names is carried out as it is written, and works."""
+"""Every remedy in a message is run as it is written, and works."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ def _strings(dtype, shape=(2, 3)):
     return np.full(shape, "1", dtype).T[::2] if shape else np.full(shape, "1", dtype)
 
 
-# What is refused, and for whom.
+# Refused arrays, and the library that they are converted to.
 ROWS = [
     # NumPy
     *(
@@ -40,7 +40,7 @@ ROWS = [
     (lambda: np.ones(2, "clongdouble"), "torch"),
     (lambda: np.zeros(2, [("a", "i4"), ("b", "f8")]), "torch"),
     (lambda: np.ma.array([1.0, 2.0], mask=[0, 1]), "torch"),
-    # Arrow as a source: beside every type of array, below
+    # Arrow as a source; every type of array is below
     (lambda: pa.SparseCOOTensor.from_dense_numpy(np.eye(2)), "numpy"),
     # Arrow as a target
     (lambda: torch.ones(2, 3).T > 0, "pyarrow"),
@@ -68,7 +68,7 @@ START = re.compile(
     r"(?<![\w.'])(?:(?:numpy|pandas|polars|pyarrow|torch|jax|tf|arraybridge)\.[\w.]+\(x\b"
     r"|x(?=[.\[]))"
 )
-# Of these there is nothing to do but to make something else.
+# Messages without code: only other data can be converted.
 HOPELESS = ("make numbers of its", "it has no fields")
 
 
@@ -102,7 +102,7 @@ def carried_out(code, x, **names):
 
 
 def refusal(x, to="numpy"):
-    """What is said of an array that is refused, by `explain` as well; None of one that is not."""
+    """The error of a refused array, which `explain` gives as well; None if it is converted."""
     try:
         route = ab.explain(x, to)
     except (TypeError, ab.ConversionError) as error:
@@ -118,7 +118,7 @@ def refusal(x, to="numpy"):
 
 
 def check(x, to="numpy", expected=None, **names):
-    """Convert, or do what the refusal says: each of the remedies gives what can be converted."""
+    """Convert, or run each remedy of the error: its result can be converted."""
     message = refusal(x, to)
     if message is None:
         found = ab.convert(x, to)
@@ -185,7 +185,7 @@ def _read_only():
     return x
 
 
-UNWRITABLE = {  # what `copyto` cannot write to, what it says of it, what it has been given
+UNWRITABLE = {  # a destination that `copyto` cannot write to, part of its error, the source
     "read-only": (_read_only, "it is read-only", np.ones(3)),
     "jax": (lambda: jax.numpy.zeros(3), "it is read-only", np.ones(3, "f4")),
     "pyarrow": (lambda: pa.array([0.0] * 3), "it is read-only", np.ones(3)),
@@ -297,12 +297,12 @@ def test_remedies_of_tensorflow():
         ab.convert(tf.Variable([1.0]).handle, "numpy")
 
 
-# In the text of a message: a call with x in it, or what is asked of x.
+# In the text of a message: a call with x in it, or an attribute of x.
 CODE = re.compile(
     r"[A-Za-z_][\w.]*\(x[^()]*(?:\([^()]*\))?[^()]*\)(?:\[[^\]]*\])?(?:\.\w+\([^()]*\))*"
     r"|\bx\.[a-z_]\w*(?:\.\w+|\([^()]*\))*|\bx\[[^\]]*\]"
 )
-# What no test spells, because it is put together, or what it is for is not here.
+# Remedies that no test spells: they are put together, or their library is not installed.
 UNSPELLED = {
     *("x.astype(...)", "x.to(device='cuda')", "cupy.ascontiguousarray(x)", "x.read().result()"),
     *("x.to('numpy', device='cpu')", "x.to_device('0')", "x._local_value()", "x.validate()"),
