@@ -71,7 +71,7 @@ compare. All cases ran on a CPU.
 CLOSING = """\
 ## What arraybridge cannot prevent
 
-- **Writes to shared memory.** A view is a view: a write on one side shows on the other ([Ownership](../ownership.md)).
+- **Writes to shared memory.** A view is a view: a write on one side shows on the other ([Ownership and aliasing](../ownership.md)).
 - **`Tensor.share_memory_()`** moves the storage of a tensor and frees the old one. Views by `Tensor.numpy()` and by arraybridge then show
   freed memory.
 - **What another library does with an `ab.Array`.** `torch.from_dlpack(array)` fails for an `ab.Array` with negative strides as it does for

@@ -1,4 +1,4 @@
-"""The table of docs/start/coming_from.md: what is a view, a copy or an error, and what comes out."""
+"""The table of docs/start/coming_from.md: each row is a view, a copy or an error, as it states."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 X = "np.arange(64, dtype='f4').reshape(8, 8)"
 T = "torch.arange(64.0).reshape(8, 8)"
 J = "jnp.arange(64.0).reshape(8, 8)"
-#: By the first cell of each row that can be run; "equal" compares results that are no arrays.
+#: By the first cell of a row that can run; "equal" compares results that are not arrays.
 ROWS = {
     "torch.from_numpy(x)": [
         Row("torch", X, "torch.from_numpy(x)", "view", "ab.convert(x, 'torch')", "view"),
