@@ -71,13 +71,13 @@ DEBIAN_PYTHONS ?= 3.14 3.15
 
 # Its arguments: the extras, how long it takes, how many GB it wants on disk from nothing,
 # as pip says no more than "No space left on device".
-# Constraints from the environment, so that pip's isolated build environments get them as well
+# Bytecode is written when a module is first imported. Constraints from the environment, so that pip's isolated build environments get them as well
 # (the second is the newer pips' name for that).
 INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	echo "installing $(1) into $(VENV), $(2)"; \
 	if [ "$$free" -lt $(3) ]; then echo "a new $(VENV) takes about $(3) GB of disk for that," \
 		"and $$free GB are free here: if pip runs out of space, make room." >&2; fi; \
-	PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	PIP_COMPILE=0 PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
 .PHONY: help demo test test-without-native test-all test-newest try-newest test-lowest test-debian test-arm64 newest-python lint docs docs-links test-docs bench gpu gpu-carry matrix fuzz fuzz-native sanitize conformance downstream release-check clean
@@ -116,6 +116,8 @@ $(VENV)/.lint: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,dev,half a minute,1)
 $(VENV)/.docs: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,docs,half a minute,1)
+$(VENV)/.site: $(VENV)/.made $(BUILT) $(PINS)
+	$(call INSTALL,test$(comma)site,a few seconds,3)
 $(VENV)/.conformance: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,test$(comma)conformance,about a minute,3)
 $(VENV)/.downstream: $(VENV)/.made $(BUILT) $(PINS)
@@ -219,7 +221,7 @@ docs: $(VENV)/.docs
 docs-links: $(VENV)/.docs
 	$(PY) -m sphinx --keep-going --jobs auto -b linkcheck docs docs/_build/links
 
-test-docs: docs $(VENV)/.test
+test-docs: docs $(VENV)/.site
 	$(PY) -m pytest -m site $(PYTEST_ARGS)
 
 .PHONY: pictures
