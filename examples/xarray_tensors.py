@@ -15,7 +15,7 @@ import arraybridge as ab
 import arraybridge.xp.torch as xp
 
 
-def told(what: str, x: xr.DataArray) -> None:
+def show(what: str, x: xr.DataArray) -> None:
     """Print the type of a result, and its mean."""
     first = x.data.native.detach().nanmean()
     print(f"{what:24} {dict(x.sizes)!s:26} {type(x.data).__name__}, {x.dtype}, mean {first:.3f}")
@@ -34,15 +34,15 @@ weather = xr.DataArray(
     name="warmth",
 )
 
-told("the tensor itself", weather)
-told("mean of the year", weather.mean("day"))
-told("anomaly", weather - weather.mean("day"))
-told("every second day", weather.isel(day=slice(None, None, 2)))
-told("seven days' mean", weather.rolling(day=7).mean())
-told("by region", weather.groupby("region").median())
-told("above 20", weather.where(weather > 20))
-told("padded", weather.pad(day=3))
-told("correlation", xr.corr(weather, weather.shift(day=1), "day"))
+show("the tensor itself", weather)
+show("mean of the year", weather.mean("day"))
+show("anomaly", weather - weather.mean("day"))
+show("every second day", weather.isel(day=slice(None, None, 2)))
+show("seven days' mean", weather.rolling(day=7).mean())
+show("by region", weather.groupby("region").median())
+show("above 20", weather.where(weather > 20))
+show("padded", weather.pad(day=3))
+show("correlation", xr.corr(weather, weather.shift(day=1), "day"))
 
 # Nothing was copied on the way in, and gradients pass through: a tensor stays a tensor.
 print("the same memory:", weather.data.native is warmth)
@@ -56,4 +56,4 @@ try:
 except TypeError as error:
     print("refused:", error)
 day = xr.DataArray(xp.asarray(weather.day.values, dtype=xp.float32), dims="day")
-told("weighted by the day", weather.weighted(day).mean("day"))
+show("weighted by the day", weather.weighted(day).mean("day"))

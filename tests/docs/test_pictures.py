@@ -11,7 +11,7 @@ from tests.pictures import FOLDER, pictures
 from tests.support.optional import needs
 
 DRAWN = dict(pictures())
-ELSEWHERE = ("latency_by_pair.svg", "own_doors.svg")  # written with docs/matrix.md
+ELSEWHERE = ("latency_by_pair.svg", "own_functions.svg")  # written with docs/matrix.md
 
 
 @needs("torch", "jax")

@@ -144,7 +144,7 @@ class Pair:
 
         from .cases import chosen
 
-        forget()  # all that was remembered of types and doors is forgotten
+        forget()  # forgets all types and functions
         first = self._outcome(x, how)
         try:  # what is remembered now comes of a plain array
             plain = self.source.build(chosen(["contiguous"])[0])
@@ -257,7 +257,7 @@ class Pair:
 
         x, expected = self.source.build(case), reference(case)
         try:
-            result = self.target.door(x)
+            result = self.target.own_function(x)
         except Exception as error:
             return f"error: {type(error).__name__}: {_line(error)}"
         if not case.legal:
@@ -290,7 +290,7 @@ class Pair:
         if self.native(case).partition(" ")[0] not in ("view", "copy"):
             return {}
         x = self.source.build(case)
-        return {"native_ns": least_ns(lambda: self.target.door(x))}
+        return {"native_ns": least_ns(lambda: self.target.own_function(x))}
 
 
 def _line(error: BaseException) -> str:

@@ -23,11 +23,11 @@ SHADES = {0: "#1a7f5a", 1: "#2a7a8c", 3: "#2f6cb0", 10: "#5a55b0", 30: "#86409a"
 
 def draw(run: Run, folder: Path) -> None:
     """Write both."""
-    own_doors(run).save(folder / "own_doors.svg")
+    own_functions(run).save(folder / "own_functions.svg")
     latency(run).save(folder / "latency_by_pair.svg")
 
 
-def own_doors(run: Run) -> Picture:
+def own_functions(run: Run) -> Picture:
     """A bar of shares for each target's own function, and one for arraybridge to all targets."""
     left, width, step, top = 118, 480, 21, 78
     cells = live(run.cells)

@@ -20,7 +20,7 @@ class Dpnp(Views, Native):
     def pointer(self, x):
         return x.get_array()._pointer
 
-    def door(self, x):
+    def own_function(self, x):
         result = self.xp.from_dlpack(x)
         if not isinstance(result, self.xp.ndarray):
             raise TypeError(f"it gives a {type(result).__module__}.{type(result).__name__}")
@@ -83,5 +83,5 @@ class NumbaCuda(Native):
     def step_permute(self, x, axes):
         return x.transpose(axes)
 
-    def door(self, x):
+    def own_function(self, x):
         return self.xp.as_cuda_array(x)

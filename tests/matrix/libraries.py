@@ -87,7 +87,7 @@ class Native:
     device = "cpu"  # where its arrays lie here, as ``convert`` spells it
     immutable = False  # whether its arrays can never be written
     x64 = True  # whether JAX, where it is loaded, keeps 64-bit types
-    spelled = "{name}.from_dlpack(x)"  # `door` as its users write it
+    spelled = "{name}.from_dlpack(x)"  # `own_function` as users write it
     xp: Any = None
 
     def load(self) -> Native:
@@ -153,7 +153,7 @@ class Native:
         return tuple(x.shape)
 
     def pointer(self, x: Any) -> int | None:
-        """The address of the first element; None where the library does not tell."""
+        """The address of the first element; None if the library does not expose it."""
         raise NotImplementedError
 
     def readonly(self, x: Any) -> bool:
@@ -176,7 +176,7 @@ class Native:
         """What users index to write to an array."""
         return x
 
-    def door(self, x: Any) -> Any:
+    def own_function(self, x: Any) -> Any:
         """What the library's own importer makes of another library's array."""
         return self.xp.from_dlpack(x)
 
@@ -321,6 +321,6 @@ def native(name: str) -> Native:
     return _class(name)().load()
 
 
-def spelled_door(name: str) -> str:
+def spelled_function(name: str) -> str:
     """What users of a library write to take an array of another; nothing is loaded."""
     return _class(name).spelled.format(name=name)

@@ -95,7 +95,7 @@ class Jax(Native):
     def pointer(self, x):
         return x.unsafe_buffer_pointer()
 
-    def door(self, x):
+    def own_function(self, x):
         return self.xp.dlpack.from_dlpack(x)
 
 
@@ -160,7 +160,7 @@ class Arrow(OverNumPy):
     def make_arrow_nulls(self, values):
         return self.xp.array(values, mask=values % 4 == 0)
 
-    def door(self, x):
+    def own_function(self, x):
         tensor = self.xp.Tensor
         return tensor.from_dlpack(x) if hasattr(tensor, "from_dlpack") else tensor.from_numpy(x)
 
@@ -190,7 +190,7 @@ class OverOthers(Native):
 
     def _take(self, x):
         try:
-            result = self.door(x)
+            result = self.own_function(x)
             self.dtype(result)  # TVM-FFI takes complex numbers, and cannot name them
         except Exception as error:
             raise InexpressibleError(str(error)) from error
@@ -251,7 +251,7 @@ class Pillow(Native):
         return (x.height, x.width, *(() if len(x.getbands()) == 1 else (len(x.getbands()),)))
 
     def pointer(self, x):
-        return None  # it does not tell
+        return None  # it does not expose one
 
     def readonly(self, x):
         return bool(x.readonly)
@@ -265,7 +265,7 @@ class Pillow(Native):
         x.putpixel((column, row), x.getpixel((x.width - 1, x.height - 1)))
         return True
 
-    def door(self, x):
+    def own_function(self, x):
         return self.xp.fromarray(x)
 
 
@@ -285,5 +285,5 @@ class CudaCore(OverOthers):
     def readonly(self, x):
         return bool(x.readonly)
 
-    def door(self, x):
+    def own_function(self, x):
         return self.xp.StridedMemoryView.from_dlpack(x, stream_ptr=-1)

@@ -1,6 +1,6 @@
-"""The line of code for a cell: the call as it is, or with what a refusal says to write.
+"""The line of code for a cell: the plain call, or the remedy of a refusal.
 
-Each is run in the cell's own process before it is told: no line is shown that does not work.
+Each line is run in the cell's own process first, so that every line shown works.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NEAREST = {
 class Line(NamedTuple):
     """What to write."""
 
-    code: str = ""  # a call of `ab.convert` on ``x``; empty where nothing helps
+    code: str = ""  # a call of `ab.convert` on ``x``; empty if no line helps
     kind: str = ""  # of its route, as `explain` has it
 
 

@@ -40,7 +40,7 @@ writable, or if gradients or masks were dropped silently.
 CHARTS = """\
 <div class="mx-bars">
 
-![Right results, needless errors, wrong results, crashes, by library](pictures/own_doors.svg)
+![Right results, needless errors, wrong results, crashes, by library](pictures/own_functions.svg)
 
 </div>
 

@@ -81,7 +81,7 @@ def _cells(source, target, cases, native, x64) -> list[Cell]:
     found: dict[str, dict[str, Any]] = {name: {} for name in by_name}
     steps = [(name, "cell") for name in by_name]
     steps += [("contiguous", "latency")] * ("contiguous" in by_name)
-    if native:  # last, as it is the native doors that end processes
+    if native:  # last, because native functions may end the process
         steps += [(name, "native") for name in by_name]
         steps += [("contiguous", "native_latency")] * ("contiguous" in by_name)
     crashes = 0
@@ -95,7 +95,7 @@ def _cells(source, target, cases, native, x64) -> list[Cell]:
                 loaded = True
         except ChildProcessError as error:
             if not steps:
-                break  # all was told
+                break  # all cells have reported
             ended, crashes = str(error), crashes + 1
             verdict = {"hang": HANG, "error": ERROR}.get(ended.partition(":")[0], CRASH)
             (at, what), layout = steps[0], by_name[steps[0][0]].layout

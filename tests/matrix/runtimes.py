@@ -72,7 +72,7 @@ class OnnxRuntime(OverNumPy):
     def memory(self, x):
         return x.numpy()
 
-    def door(self, x):
+    def own_function(self, x):
         return self.xp.OrtValue.from_dlpack(x)
 
 
@@ -128,5 +128,5 @@ class OpenVINO(OverNumPy):
         self.__dict__.setdefault("_whole", []).append(x)  # the region does not keep it
         return region
 
-    def door(self, x):
+    def own_function(self, x):
         return self.xp.Tensor(np.from_dlpack(x), shared_memory=True)

@@ -130,7 +130,7 @@ def test_failures_are_told(unruly, capsys) -> None:
     assert "SIGABRT" in out
 
 
-def test_a_copy_where_the_own_door_gives_a_view_is_a_failure() -> None:
+def test_a_copy_where_the_own_function_gives_a_view_is_a_failure() -> None:
     cell = matrix.Cell("a", "b", "case", "group", "copy", native="view, where arraybridge copies")
     assert matrix.failures([cell]) == [cell]
     assert matrix.failures([cell._replace(native="view")]) == []

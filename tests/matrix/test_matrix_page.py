@@ -32,7 +32,7 @@ def test_page_and_charts_are_of_the_data(tmp_path) -> None:
     assert main(["--docs", str(tmp_path), "--again"]) == 0
     made = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.*"))
     assert [path.name for path in made] == [
-        *("matrix_data.js", "matrix.md", "latency_by_pair.svg", "own_doors.svg")
+        *("matrix_data.js", "matrix.md", "latency_by_pair.svg", "own_functions.svg")
     ]
     for path in made:
         assert (DOCS / path).read_text() == (tmp_path / path).read_text(), path
