@@ -1,8 +1,8 @@
 """Creation functions of the array API standard 2025.12.
 
-Wherever ``dtype`` is None, the library's default of the fitting kind is taken (an integer, a real
-or a complex floating-point type, as the arguments ask; floating-point where nothing does), and
-wherever ``device`` is None, the library's current device, or the device of the array given.
+If ``dtype`` is None, the result has the library's default dtype of the kind that the arguments have
+(integer, real or complex), or its floating-point default. If ``device`` is None, the result is on
+the library's current device, or on the device of the array argument.
 """
 # pyright: reportReturnType=false
 
@@ -29,16 +29,16 @@ def arange(
     dtype: DType | None = None,
     device: Device | None = None,
 ) -> Array:
-    """Evenly spaced values of the half-open interval ``[start, stop)``, one axis.
+    """Make a 1-D array of evenly spaced values in the half-open interval ``[start, stop)``.
 
     Parameters
     ----------
     start
-        The first value. If ``stop`` is None, this is the end and the first value is 0.
+        The first value. If ``stop`` is None, this is the end, and the first value is 0.
     step
-        The distance between neighbors; not 0. If it leads away from ``stop``, the result is empty.
-        With a step that is no integer the number of values may be off by one through rounding:
-        :func:`linspace` has none of that.
+        The distance between values, not 0. If it points away from ``stop``, the result is empty.
+        With a fractional step, rounding may change the number of values by one; use
+        :func:`linspace` instead.
     """
 
 
@@ -50,15 +50,15 @@ def asarray(
     device: Device | None = None,
     copy: bool | None = None,
 ) -> Array:
-    """Make an array of an array, a Python scalar, nested sequences of scalars, or a buffer.
+    """Make an array from an array, a Python scalar, nested sequences of scalars, or a buffer.
 
     Parameters
     ----------
     dtype
-        None: that of ``obj``; of Python scalars the default of the widest kind among them, in the
-        order bool, integer, real, complex.
+        By default, that of ``obj``. Python scalars get the default dtype of the highest kind among
+        them: bool, integer, real, complex.
     copy
-        True: always copy. False: never. None: only where the memory cannot be used as it is.
+        True: always copy. False: never copy. None: copy only if the memory cannot be shared.
 
     Raises
     ------
@@ -68,11 +68,11 @@ def asarray(
 
 
 def empty(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:
-    """Make an array without setting its elements."""
+    """Make an array without initializing its elements."""
 
 
 def empty_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
-    """Make an array of the shape of ``x``, by default its data type, without setting elements."""
+    """Make an array with the shape and, by default, dtype of ``x``, without initializing it."""
 
 
 def eye(
@@ -84,26 +84,26 @@ def eye(
     dtype: DType | None = None,
     device: Device | None = None,
 ) -> Array:
-    """Make a matrix of ones on the ``k``-th diagonal and zeros elsewhere.
+    """Make a matrix with ones on the ``k``-th diagonal and zeros elsewhere.
 
     Parameters
     ----------
     n_cols
-        None: as many as rows.
+        The number of columns. None: as many as rows.
     k
-        0 is the main diagonal; positive ones lie above it, negative ones below.
+        0 is the main diagonal; positive numbers are above it, negative ones below.
     """
 
 
 def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
-    """Take another library's array in through ``__dlpack__``, as a view where that is possible.
+    """Import an array of another library through ``__dlpack__``, as a view if possible.
 
     Parameters
     ----------
     device
-        None: where ``x`` lies.
+        The device of the result. None: the device of ``x``.
     copy
-        True: always copy. False: never. None: only where a view cannot be had.
+        True: always copy. False: never copy. None: copy only if a view is impossible.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None
     BufferError
         If ``x`` cannot be exported, or a copy is needed and ``copy`` is False.
     ValueError
-        If only an explicit copy could do it and ``copy`` is False.
+        If only an explicit copy is possible and ``copy`` is False.
     """
 
 
@@ -123,19 +123,20 @@ def full(
     dtype: DType | None = None,
     device: Device | None = None,
 ) -> Array:
-    """Make an array whose every element is ``fill_value``.
+    """Make an array filled with ``fill_value``.
 
     Parameters
     ----------
     dtype
-        None: the default of the kind of ``fill_value``: bool, integer, real or complex.
+        By default, the library's default of the kind of ``fill_value``: bool, integer, real or
+        complex.
     """
 
 
 def full_like(
     x: Array, /, fill_value: complex, *, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
-    """Make an array of the shape of ``x``, by default its data type, full of ``fill_value``."""
+    """Make an array with the shape and, by default, dtype of ``x``, filled with ``fill_value``."""
 
 
 def linspace(
@@ -148,28 +149,28 @@ def linspace(
     device: Device | None = None,
     endpoint: bool = True,
 ) -> Array:
-    """``num`` evenly spaced values from ``start`` to ``stop``, one axis.
+    """Make a 1-D array of ``num`` evenly spaced values from ``start`` to ``stop``.
 
     Parameters
     ----------
     num
-        How many; at least 0.
+        The number of values, at least 0.
     endpoint
-        Whether ``stop`` is the last value. If not, the interval is cut in ``num`` steps, and the
-        last value lies one step before ``stop``.
+        Whether ``stop`` is the last value. If not, the last value is one step before ``stop``, and
+        the interval has ``num`` steps.
     """
 
 
 def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> tuple[Array, ...]:
-    """Spread one-dimensional coordinates over the grid that they span, one array for each.
+    """Make coordinate arrays of a grid from 1-D coordinates, one array per axis.
 
     Parameters
     ----------
     *arrays
-        Coordinates of one data type.
+        1-D arrays of one dtype.
     indexing
-        ``"ij"``: axis ``i`` of the results follows the ``i``-th array (matrix indexing).
-        ``"xy"``: the first two axes are exchanged (Cartesian); the same with fewer than two arrays.
+        ``"ij"``: axis ``i`` of the results follows the ``i``-th array (matrix indexing). ``"xy"``:
+        the first two axes are exchanged (Cartesian indexing).
     """
 
 
@@ -178,30 +179,30 @@ def ones(shape: int | Shape, *, dtype: DType | None = None, device: Device | Non
 
 
 def ones_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
-    """Make an array of the shape of ``x``, by default its data type, of ones."""
+    """Make an array of ones with the shape and, by default, dtype of ``x``."""
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """Lower triangle of each matrix: zero where the column is beyond the ``k``-th diagonal.
+    """Return the lower triangle of each matrix, with zeros above the ``k``-th diagonal.
 
     Parameters
     ----------
     x
-        ``(..., M, N)``.
+        An array of shape ``(..., M, N)``.
     k
-        0 is the main diagonal; positive ones lie above it, negative ones below.
+        0 is the main diagonal; positive numbers are above it, negative ones below.
     """
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """Upper triangle of each matrix: zero where the column is short of the ``k``-th diagonal.
+    """Return the upper triangle of each matrix, with zeros below the ``k``-th diagonal.
 
     Parameters
     ----------
     x
-        ``(..., M, N)``.
+        An array of shape ``(..., M, N)``.
     k
-        0 is the main diagonal; positive ones lie above it, negative ones below.
+        0 is the main diagonal; positive numbers are above it, negative ones below.
     """
 
 
@@ -210,4 +211,4 @@ def zeros(shape: int | Shape, *, dtype: DType | None = None, device: Device | No
 
 
 def zeros_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
-    """Make an array of the shape of ``x``, by default its data type, of zeros."""
+    """Make an array of zeros with the shape and, by default, dtype of ``x``."""

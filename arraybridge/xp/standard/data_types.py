@@ -1,4 +1,4 @@
-"""Data type functions of the array API standard 2025.12; data types, constants and inspection."""
+"""Data type functions of the array API standard 2025.12: dtypes, constants and inspection."""
 # pyright: reportReturnType=false
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ KINDS: dict[Kind, tuple[str, ...]] = {
 
 
 class FInfo(Protocol):
-    """The limits of a floating-point data type, as Python scalars; of a complex one its parts'."""
+    """The limits of a floating-point dtype, or of the parts of a complex one, as Python scalars."""
 
     @property
     def bits(self) -> int:
-        """Bits of one element, or of one component of a complex one."""
+        """The number of bits of an element, or of one part of a complex one."""
 
     @property
     def eps(self) -> float:
@@ -86,7 +86,7 @@ class FInfo(Protocol):
 
     @property
     def min(self) -> float:
-        """The smallest finite value: the most negative one."""
+        """The smallest (most negative) finite value."""
 
     @property
     def smallest_normal(self) -> float:
@@ -102,7 +102,7 @@ class IInfo(Protocol):
 
     @property
     def bits(self) -> int:
-        """Bits of one element."""
+        """The number of bits of an element."""
 
     @property
     def max(self) -> int:
@@ -118,56 +118,57 @@ class IInfo(Protocol):
 
 
 def astype(x: Array, dtype: DType, /, *, copy: bool = True, device: Device | None = None) -> Array:
-    """Cast to a data type, whatever type promotion would say.
+    """Cast an array to a dtype, by any cast.
 
-    From complex to real is no cast: take ``real`` or ``imag`` first. What NaN and the infinities
-    become as integers is the library's choice.
+    To cast complex to real numbers, take ``real`` or ``imag`` first. The integers for NaN and
+    infinities are up to the library.
 
     Parameters
     ----------
     copy
-        False: ``x`` itself, if it has that data type (and is on that device) already.
+        False: return ``x`` itself if it already has this dtype and device.
     device
-        None: where ``x`` is.
+        None: the device of ``x``.
     """
 
 
 def can_cast(from_: Array | DType, to: DType, /) -> bool:
-    """Whether type promotion leads from one data type to the other.
+    """Return whether type promotion leads from one dtype to the other.
 
     Parameters
     ----------
     from_
-        Of an array, what its device supports counts; of a data type, the standard's whole table.
+        For an array, the dtypes of its device count; for a dtype, all dtypes of the standard.
     """
 
 
 def finfo(type: Array | DType, /) -> FInfo:
-    """Return the limits of a floating-point data type, or of an array's."""
+    """Return the limits of a floating-point dtype, or of the dtype of an array."""
 
 
 def iinfo(type: Array | DType, /) -> IInfo:
-    """Return the limits of an integer data type, or of an array's."""
+    """Return the limits of an integer dtype, or of the dtype of an array."""
 
 
 def isdtype(dtype: DType, kind: DType | Kind | tuple[DType | Kind, ...]) -> bool:
-    """Whether a data type is of a kind.
+    """Return whether a dtype belongs to a kind.
 
     Parameters
     ----------
     kind
-        A kind's name, a data type (equality is tested), or a tuple of those, of which one must fit.
+        The name of a kind, a dtype that must be equal, or a tuple of these, one of which must
+        match.
     """
 
 
 def result_type(*arrays_and_dtypes: Array | complex | DType) -> DType:
-    """Return the data type that type promotion gives for the arguments together.
+    """Return the dtype that type promotion gives for the arguments together.
 
     Parameters
     ----------
     *arrays_and_dtypes
-        At least one array or data type; Python scalars take the type of the others if their kind
-        is not the higher one. What data types of several kinds give is the library's choice.
+        At least one array or dtype. Python scalars take the dtype of the others unless their kind
+        is higher. The result for dtypes of several kinds is up to the library.
     """
 
 
@@ -188,16 +189,16 @@ DefaultDataTypes = TypedDict(
 
 
 class NamespaceInfo(Protocol):
-    """What a namespace says of itself. Devices are given as :class:`arraybridge.Device`."""
+    """The properties of a namespace. Devices are :class:`arraybridge.Device` objects."""
 
     def capabilities(self) -> Capabilities:
-        """Whether boolean indexing and data-dependent shapes work, and the most axes (or None)."""
+        """Return support for boolean indexing and data-dependent shapes, and the most axes."""
 
     def default_device(self) -> DLPackDevice | None:
-        """Where an array is created if no device is given; None where that cannot be foretold."""
+        """Return the device of new arrays by default; None if it is not known in advance."""
 
     def default_dtypes(self, *, device: Device | None = None) -> DefaultDataTypes:
-        """The data types that a kind stands for where none is given, on a device.
+        """Return the default dtype of each kind on a device.
 
         Parameters
         ----------
@@ -206,21 +207,21 @@ class NamespaceInfo(Protocol):
         """
 
     def devices(self) -> tuple[DLPackDevice, ...]:
-        """The devices available now, each one good for ``device=``."""
+        """Return the available devices, each of which ``device=`` accepts."""
 
     def dtypes(
         self, *, device: Device | None = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
-        """The standard's data types that a device supports, by their standard names.
+        """Return the standard's dtypes that a device supports, by their standard names.
 
         Parameters
         ----------
         device
             None: the current device.
         kind
-            Only data types of this kind, or of any of these kinds. None: all of them.
+            Only dtypes of this kind, or of one of these kinds. None: all.
         """
 
 
 def __array_namespace_info__() -> NamespaceInfo:
-    """Return what the namespace says of itself: devices, data types, capabilities."""
+    """Return the devices, dtypes and capabilities of the namespace."""

@@ -1,9 +1,9 @@
 """Element-wise functions of the array API standard 2025.12.
 
-Every function works on each element, or each pair of elements after broadcasting. Of two
-arguments at least one is an array; a Python scalar takes the data type of the other if its kind is
-not the higher one, and two arrays' data types are promoted. Where a docstring says nothing of NaN,
-it is carried on. Branch cuts and special cases of complex functions are C99's.
+Each function works on every element, or on every pair of elements after broadcasting. At least one
+argument is an array. A Python scalar takes the dtype of the array unless its kind is higher, and
+the dtypes of two arrays are promoted. NaN gives NaN unless stated otherwise. Branch cuts and
+special cases of complex numbers follow C99.
 """
 # pyright: reportReturnType=false
 
@@ -27,321 +27,321 @@ __all__ = [
 
 
 def abs(x: Array, /) -> Array:
-    """Absolute value; of a complex number its magnitude, which is real.
+    """Return the absolute value; for complex numbers the magnitude, which is real.
 
-    The smallest signed integer has none: its result is the library's choice.
+    The result for the smallest signed integer is up to the library.
     """
 
 
 def acos(x: Array, /) -> Array:
-    """Inverse cosine, in radians within [0, pi]; NaN outside [-1, 1] for real numbers.
+    """Compute the inverse cosine, in radians in [0, pi]; NaN for real numbers outside [-1, 1].
 
-    Complex: the principal value, with branch cuts along the real axis beyond -1 and 1.
+    Complex numbers: the principal value, with branch cuts on the real axis beyond -1 and 1.
     """
 
 
 def acosh(x: Array, /) -> Array:
-    """Inverse hyperbolic cosine, within [0, inf]; NaN below 1 for real numbers.
+    """Compute the inverse hyperbolic cosine, in [0, inf]; NaN for real numbers below 1.
 
-    Complex: the principal value, with a branch cut along the real axis below 1.
+    Complex numbers: the principal value, with a branch cut on the real axis below 1.
     """
 
 
 def add(x1: Array | complex, x2: Array | complex, /) -> Array:
-    """Sum. Integers that overflow wrap around in most libraries."""
+    """Add two arrays. In most libraries, integers wrap around on overflow."""
 
 
 def asin(x: Array, /) -> Array:
-    """Inverse sine, in radians within [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers.
+    """Compute the inverse sine, in radians in [-pi/2, pi/2]; NaN for reals outside [-1, 1].
 
-    Complex: the principal value, with branch cuts along the real axis beyond -1 and 1.
+    Complex numbers: the principal value, with branch cuts on the real axis beyond -1 and 1.
     """
 
 
 def asinh(x: Array, /) -> Array:
-    """Inverse hyperbolic sine.
+    """Compute the inverse hyperbolic sine.
 
-    Complex: the principal value, with branch cuts along the imaginary axis beyond -1j and 1j.
+    Complex numbers: the principal value, with branch cuts on the imaginary axis beyond -1j and 1j.
     """
 
 
 def atan(x: Array, /) -> Array:
-    """Inverse tangent, in radians within [-pi/2, pi/2].
+    """Compute the inverse tangent, in radians in [-pi/2, pi/2].
 
-    Complex: the principal value, with branch cuts along the imaginary axis beyond -1j and 1j.
+    Complex numbers: the principal value, with branch cuts on the imaginary axis beyond -1j and 1j.
     """
 
 
 def atan2(x1: Array | float, x2: Array | float, /) -> Array:
-    """Angle of the point ``(x2, x1)``, in radians within [-pi, pi]: ``x1`` is the ordinate.
+    """Compute the angle of the point ``(x2, x1)``, in radians in [-pi, pi]; ``x1`` is the ordinate.
 
-    The signs of zeros count: they tell pi from -pi and 0 from -0.
+    The signs of zeros distinguish pi from -pi and 0 from -0.
     """
 
 
 def atanh(x: Array, /) -> Array:
-    """Inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond for real numbers.
+    """Compute the inverse hyperbolic tangent; infinite at -1 and 1, NaN for real numbers beyond.
 
-    Complex: the principal value, with branch cuts along the real axis beyond -1 and 1.
+    Complex numbers: the principal value, with branch cuts on the real axis beyond -1 and 1.
     """
 
 
 def bitwise_and(x1: Array | int | bool, x2: Array | int | bool, /) -> Array:
-    """AND of each bit of integers, or of booleans."""
+    """Compute the bitwise AND of integers or booleans."""
 
 
 def bitwise_invert(x: Array, /) -> Array:
-    """Inversion of each bit of integers; negation of booleans."""
+    """Invert each bit of integers, or negate booleans."""
 
 
 def bitwise_left_shift(x1: Array | int, x2: Array | int, /) -> Array:
-    """``x1`` shifted left by ``x2`` bits, which must not be negative; zeros enter."""
+    """Shift ``x1`` left by ``x2`` bits, which must not be negative; zeros are shifted in."""
 
 
 def bitwise_or(x1: Array | int | bool, x2: Array | int | bool, /) -> Array:
-    """OR of each bit of integers, or of booleans."""
+    """Compute the bitwise OR of integers or booleans."""
 
 
 def bitwise_right_shift(x1: Array | int, x2: Array | int, /) -> Array:
-    """``x1`` shifted right by ``x2`` bits, which must not be negative.
+    """Shift ``x1`` right by ``x2`` bits, which must not be negative.
 
-    The sign is kept: it is a division by powers of 2, rounded down.
+    The sign is preserved, as in a division by a power of 2 that rounds down.
     """
 
 
 def bitwise_xor(x1: Array | int | bool, x2: Array | int | bool, /) -> Array:
-    """Exclusive OR of each bit of integers, or of booleans."""
+    """Compute the bitwise exclusive OR of integers or booleans."""
 
 
 def ceil(x: Array, /) -> Array:
-    """Smallest integer that is not less; the data type stays."""
+    """Round up to the next integer; the dtype does not change."""
 
 
 def clip(x: Array, /, min: Array | float | None = None, max: Array | float | None = None) -> Array:
-    """Nearest value within ``[min, max]``; None: no bound on that side. The data type stays.
+    """Limit values to ``[min, max]``; None means no bound. The dtype does not change.
 
-    Bounds broadcast against ``x``. NaN if one of the three is NaN; where ``min > max`` the result
-    is the library's choice.
+    Bounds broadcast against ``x``. The result is NaN if ``x`` or a bound is NaN. If ``min > max``,
+    the result is up to the library.
     """
 
 
 def conj(x: Array, /) -> Array:
-    """Complex conjugate. A real array is left as it is."""
+    """Return the complex conjugate; real arrays are unchanged."""
 
 
 def copysign(x1: Array | float, x2: Array | float, /) -> Array:
-    """The magnitude of ``x1`` with the sign of ``x2``, of which -0 and NaN have one as well."""
+    """Combine the magnitude of ``x1`` with the sign of ``x2``; -0 and NaN also have signs."""
 
 
 def cos(x: Array, /) -> Array:
-    """Cosine of an angle in radians; NaN of the infinities."""
+    """Compute the cosine of an angle in radians; NaN for infinities."""
 
 
 def cosh(x: Array, /) -> Array:
-    """Hyperbolic cosine."""
+    """Compute the hyperbolic cosine."""
 
 
 def divide(x1: Array | complex, x2: Array | complex, /) -> Array:
-    """Quotient of floating-point numbers; by 0 infinite, and NaN of 0 / 0.
+    """Divide floating-point numbers; division by 0 is infinite, and 0 / 0 is NaN.
 
-    What it gives of integers is the library's choice.
+    The dtype of a quotient of integers is up to the library.
     """
 
 
 def equal(x1: Array | complex, x2: Array | complex, /) -> Array:
-    """Whether they are equal. NaN equals nothing, -0 equals 0."""
+    """Test for equality. NaN equals no value, and -0 equals 0."""
 
 
 def exp(x: Array, /) -> Array:
-    """The constant e raised to each element."""
+    """Compute e to the power of each element."""
 
 
 def expm1(x: Array, /) -> Array:
-    """``exp(x) - 1``, accurate where ``x`` is close to 0."""
+    """Compute ``exp(x) - 1``, accurately for ``x`` close to 0."""
 
 
 def floor(x: Array, /) -> Array:
-    """Largest integer that is not greater; the data type stays."""
+    """Round down to the next integer; the dtype does not change."""
 
 
 def floor_divide(x1: Array | float, x2: Array | float, /) -> Array:
-    """Quotient rounded down, toward -inf; integers by 0 are the library's choice."""
+    """Divide and round down, toward -inf; integer division by 0 is up to the library."""
 
 
 def greater(x1: Array | float, x2: Array | float, /) -> Array:
-    """Whether ``x1 > x2``; False where one is NaN."""
+    """Test whether ``x1 > x2``; False if one is NaN."""
 
 
 def greater_equal(x1: Array | float, x2: Array | float, /) -> Array:
-    """Whether ``x1 >= x2``; False where one is NaN."""
+    """Test whether ``x1 >= x2``; False if one is NaN."""
 
 
 def hypot(x1: Array | float, x2: Array | float, /) -> Array:
-    """``sqrt(x1**2 + x2**2)`` without overflow on the way.
+    """Compute ``sqrt(x1**2 + x2**2)`` without intermediate overflow.
 
-    Infinite if one is infinite, though the other be NaN.
+    The result is infinite if one argument is infinite, even if the other is NaN.
     """
 
 
 def imag(x: Array, /) -> Array:
-    """Imaginary part of complex numbers, real-valued."""
+    """Return the imaginary part of complex numbers, which is real-valued."""
 
 
 def isfinite(x: Array, /) -> Array:
-    """Whether it is neither infinite nor NaN; of a complex number both parts."""
+    """Test for values that are neither infinite nor NaN; complex numbers in both parts."""
 
 
 def isinf(x: Array, /) -> Array:
-    """Whether it is infinite; of a complex number either part, though the other be NaN."""
+    """Test for infinity; complex numbers in either part, even if the other is NaN."""
 
 
 def isnan(x: Array, /) -> Array:
-    """Whether it is NaN; of a complex number either part."""
+    """Test for NaN; complex numbers in either part."""
 
 
 def less(x1: Array | float, x2: Array | float, /) -> Array:
-    """Whether ``x1 < x2``; False where one is NaN."""
+    """Test whether ``x1 < x2``; False if one is NaN."""
 
 
 def less_equal(x1: Array | float, x2: Array | float, /) -> Array:
-    """Whether ``x1 <= x2``; False where one is NaN."""
+    """Test whether ``x1 <= x2``; False if one is NaN."""
 
 
 def log(x: Array, /) -> Array:
-    """Natural logarithm; -inf at 0, NaN below for real numbers.
+    """Compute the natural logarithm; -inf at 0, NaN for negative real numbers.
 
-    Complex: the principal value, with a branch cut along the negative real axis.
+    Complex numbers: the principal value, with a branch cut on the negative real axis.
     """
 
 
 def log10(x: Array, /) -> Array:
-    """Logarithm to base 10; -inf at 0, NaN below for real numbers."""
+    """Compute the logarithm to base 10; -inf at 0, NaN for negative real numbers."""
 
 
 def log1p(x: Array, /) -> Array:
-    """``log(1 + x)``, accurate where ``x`` is close to 0; -inf at -1, NaN below if real."""
+    """Compute ``log(1 + x)``, accurately for ``x`` close to 0; -inf at -1, NaN for reals below."""
 
 
 def log2(x: Array, /) -> Array:
-    """Logarithm to base 2; -inf at 0, NaN below for real numbers."""
+    """Compute the logarithm to base 2; -inf at 0, NaN for negative real numbers."""
 
 
 def logaddexp(x1: Array | float, x2: Array | float, /) -> Array:
-    """``log(exp(x1) + exp(x2))`` without overflow on the way."""
+    """Compute ``log(exp(x1) + exp(x2))`` without intermediate overflow."""
 
 
 def logical_and(x1: Array | bool, x2: Array | bool, /) -> Array:
-    """Whether both are True."""
+    """Test whether both are True."""
 
 
 def logical_not(x: Array, /) -> Array:
-    """Whether it is False."""
+    """Negate booleans."""
 
 
 def logical_or(x1: Array | bool, x2: Array | bool, /) -> Array:
-    """Whether at least one is True."""
+    """Test whether at least one is True."""
 
 
 def logical_xor(x1: Array | bool, x2: Array | bool, /) -> Array:
-    """Whether exactly one is True."""
+    """Test whether exactly one is True."""
 
 
 def maximum(x1: Array | float, x2: Array | float, /) -> Array:
-    """The larger one; NaN if one is NaN."""
+    """Return the larger value of each pair; NaN if one is NaN."""
 
 
 def minimum(x1: Array | float, x2: Array | float, /) -> Array:
-    """The smaller one; NaN if one is NaN."""
+    """Return the smaller value of each pair; NaN if one is NaN."""
 
 
 def multiply(x1: Array | complex, x2: Array | complex, /) -> Array:
-    """Product. Integers that overflow wrap around in most libraries."""
+    """Multiply two arrays. In most libraries, integers wrap around on overflow."""
 
 
 def negative(x: Array, /) -> Array:
-    """Negation. Unsigned integers, and the smallest signed one, wrap around in most libraries."""
+    """Negate. In most libraries, unsigned and the smallest signed integers wrap around."""
 
 
 def nextafter(x1: Array | float, x2: Array | float, /) -> Array:
-    """The next floating-point number from ``x1`` toward ``x2``."""
+    """Return the next floating-point number from ``x1`` toward ``x2``."""
 
 
 def not_equal(x1: Array | complex, x2: Array | complex, /) -> Array:
-    """Whether they differ. NaN differs from all, itself included."""
+    """Test for inequality. NaN differs from every value, including itself."""
 
 
 def positive(x: Array, /) -> Array:
-    """The elements as they are."""
+    """Return the elements unchanged."""
 
 
 def pow(x1: Array | complex, x2: Array | complex, /) -> Array:
-    """``x1`` raised to the power of ``x2``; to the power of 0 always 1, even of NaN.
+    """Raise ``x1`` to the power of ``x2``; the power of 0 is 1, even for NaN.
 
-    Integers to negative powers are the library's choice; a negative real number to a power that is
-    no integer is NaN.
+    The result for integers to negative powers is up to the library. A negative real number to a
+    fractional power is NaN.
     """
 
 
 def real(x: Array, /) -> Array:
-    """Real part of complex numbers, real-valued."""
+    """Return the real part of complex numbers."""
 
 
 def reciprocal(x: Array, /) -> Array:
-    """``1 / x`` of floating-point numbers."""
+    """Compute ``1 / x`` of floating-point numbers."""
 
 
 def remainder(x1: Array | float, x2: Array | float, /) -> Array:
-    """Remainder of :func:`floor_divide`, with the sign of ``x2``: Python's ``%``."""
+    """Return the remainder of :func:`floor_divide`, with the sign of ``x2``, as Python's ``%``."""
 
 
 def round(x: Array, /) -> Array:
-    """Nearest integer, the even one of two as near; the data type stays.
+    """Round to the nearest integer, ties to even; the dtype does not change.
 
-    Complex: the parts are rounded each by itself. -0 stays -0.
+    Complex numbers: each part is rounded. -0 remains -0.
     """
 
 
 def sign(x: Array, /) -> Array:
-    """-1, 0 or 1 by the sign; 0 of either zero, NaN of NaN.
+    """Return -1, 0 or 1 according to the sign; 0 for zeros, NaN for NaN.
 
-    Complex: ``x / abs(x)``, and 0 at 0.
+    Complex numbers: ``x / abs(x)``, and 0 for 0.
     """
 
 
 def signbit(x: Array, /) -> Array:
-    """Whether the sign bit is set: True of -0, and of a NaN that carries it."""
+    """Test whether the sign bit is set: True for -0 and for a NaN with this bit."""
 
 
 def sin(x: Array, /) -> Array:
-    """Sine of an angle in radians; NaN of the infinities."""
+    """Compute the sine of an angle in radians; NaN for infinities."""
 
 
 def sinh(x: Array, /) -> Array:
-    """Hyperbolic sine."""
+    """Compute the hyperbolic sine."""
 
 
 def sqrt(x: Array, /) -> Array:
-    """Principal square root; NaN below 0 for real numbers, while -0 stays -0.
+    """Compute the principal square root; NaN for negative real numbers, and -0 for -0.
 
-    Complex: the real part is not negative; a branch cut along the negative real axis.
+    Complex numbers: the real part is not negative; the branch cut is on the negative real axis.
     """
 
 
 def square(x: Array, /) -> Array:
-    """``x * x``, in the data type of ``x``."""
+    """Compute ``x * x``, in the dtype of ``x``."""
 
 
 def subtract(x1: Array | complex, x2: Array | complex, /) -> Array:
-    """Difference. Integers that overflow wrap around in most libraries."""
+    """Subtract ``x2`` from ``x1``. In most libraries, integers wrap around on overflow."""
 
 
 def tan(x: Array, /) -> Array:
-    """Tangent of an angle in radians; NaN of the infinities."""
+    """Compute the tangent of an angle in radians; NaN for infinities."""
 
 
 def tanh(x: Array, /) -> Array:
-    """Hyperbolic tangent."""
+    """Compute the hyperbolic tangent."""
 
 
 def trunc(x: Array, /) -> Array:
-    """Nearest integer toward zero; the data type stays."""
+    """Round toward zero to an integer; the dtype does not change."""

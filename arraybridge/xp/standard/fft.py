@@ -1,9 +1,10 @@
 """The ``fft`` extension of the array API standard 2025.12: discrete Fourier transforms.
 
-Precision stays; of ``M`` elements along an axis, ``n`` that are more pad with zeros and fewer trim.
-``norm`` says which transforms are scaled: the inverse ones by 1/n (``"backward"``), both by
-1/sqrt(n) (``"ortho"``), or the forward ones by 1/n (``"forward"``); ``n`` is the product of the
-transformed extents. Repeated axes are the library's choice.
+The precision does not change. If a transform is longer than the axis, the elements are padded with
+zeros; if it is shorter, they are trimmed. ``norm`` selects the scaled transforms: the inverse ones
+by 1/n (``"backward"``), both by 1/sqrt(n) (``"ortho"``), or the forward ones by 1/n
+(``"forward"``), with n the product of the transformed extents. ``M`` is the extent of the axis.
+Repeated axes are up to the library.
 """
 # pyright: reportReturnType=false
 
@@ -24,7 +25,7 @@ __all__ = [
 
 
 def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Discrete Fourier transform along one axis, of complex numbers.
+    """Compute the discrete Fourier transform of complex numbers along one axis.
 
     Parameters
     ----------
@@ -36,16 +37,17 @@ def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 def fftfreq(
     n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
-    """Frequencies, in cycles per unit of ``d``, of the elements of an :func:`fft` of length ``n``.
+    """Return the frequencies of an :func:`fft` of length ``n``, in cycles per unit of ``d``.
 
-    From 0 up, then the negative ones up to 0; of an even ``n`` the middle one is negative.
+    Frequencies from 0 up are followed by the negative ones. For an even ``n``, the middle one is
+    negative.
 
     Parameters
     ----------
     d
         The distance between samples.
     dtype
-        A real floating-point data type. None: the default.
+        A real floating-point dtype. None: the default.
     """
 
 
@@ -57,24 +59,24 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Discrete Fourier transform along several axes, of complex numbers.
+    """Compute the discrete Fourier transform of complex numbers along several axes.
 
     Parameters
     ----------
     s
-        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
-        extent of the axis. None: the extents.
+        The lengths of the transforms along ``axes``, which is then required; -1 is the extent of
+        the axis. None: all extents.
     axes
-        None: all.
+        None: all axes.
     """
 
 
 def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
-    """Move frequency 0 to the middle: element 0 to ``n//2``, along axes; None: along all."""
+    """Move frequency 0 to the middle of axes, from index 0 to ``n//2``; None: all axes."""
 
 
 def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Transform of a Hermitian signal, given as its first half: real-valued.
+    """Compute the real transform of a Hermitian signal from its first half.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of :func:`fft`.
+    """Compute the inverse of :func:`fft`.
 
     Parameters
     ----------
@@ -102,34 +104,35 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Inverse of :func:`fftn`.
+    """Compute the inverse of :func:`fftn`.
 
     Parameters
     ----------
     s
-        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
-        extent of the axis. None: the extents.
+        The lengths of the transforms along ``axes``, which is then required; -1 is the extent of
+        the axis. None: all extents.
     axes
-        None: all.
+        None: all axes.
     """
 
 
 def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
-    """Undo :func:`fftshift`, which is something else for an odd number of elements."""
+    """Undo :func:`fftshift`; the two differ if the number of elements is odd."""
 
 
 def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of :func:`hfft`: real numbers to the first half of a Hermitian signal.
+    """Compute the inverse of :func:`hfft`: the first half of a Hermitian signal.
 
     Parameters
     ----------
     n
-        How many elements are read; ``n//2 + 1`` result. None: the extent of the axis.
+        The number of elements that are read; the result has ``n//2 + 1``. None: the extent of the
+        axis.
     """
 
 
 def irfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Inverse of :func:`rfft`: real-valued.
+    """Compute the inverse of :func:`rfft`, which is real.
 
     Parameters
     ----------
@@ -147,32 +150,33 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Inverse of :func:`rfftn`: real-valued.
+    """Compute the inverse of :func:`rfftn`, which is real.
 
     Parameters
     ----------
     s
-        The extents of the **result** along ``axes``, which must be given then. None: those of
-        ``x``, save for the last, which is ``2*(M - 1)`` and so even.
+        The extents of the **result** along ``axes``, which is then required. None: those of ``x``,
+        but ``2*(M - 1)``, which is even, for the last.
     axes
-        None: all.
+        None: all axes.
     """
 
 
 def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Discrete Fourier transform along one axis, of real numbers: the frequencies from 0 up.
+    """Compute the discrete Fourier transform of real numbers along one axis, from frequency 0 up.
 
     Parameters
     ----------
     n
-        The length of the transform; ``n//2 + 1`` elements result. None: the extent of the axis.
+        The length of the transform; the result has ``n//2 + 1`` elements. None: the extent of the
+        axis.
     """
 
 
 def rfftfreq(
     n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
-    """Frequencies, in cycles per unit of ``d``, of the ``n//2 + 1`` elements of an :func:`rfft`.
+    """Return the ``n//2 + 1`` frequencies of an :func:`rfft`, in cycles per unit of ``d``.
 
     Parameters
     ----------
@@ -181,7 +185,7 @@ def rfftfreq(
     d
         The distance between samples.
     dtype
-        A real floating-point data type. None: the default.
+        A real floating-point dtype. None: the default.
     """
 
 
@@ -193,14 +197,13 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Discrete Fourier transform along several axes, of real numbers.
+    """Compute the discrete Fourier transform of real numbers along several axes.
 
     Parameters
     ----------
     s
-        The lengths of the transforms, one for each of ``axes``, which must be given then; -1 is the
-        extent of the axis. None: the extents. The last axis of the
-        result has ``s[-1]//2 + 1`` elements.
+        The lengths of the transforms along ``axes``, which is then required; -1 is the extent of
+        the axis. None: all extents. The last axis of the result has ``s[-1]//2 + 1`` elements.
     axes
-        None: all.
+        None: all axes.
     """

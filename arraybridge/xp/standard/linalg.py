@@ -1,9 +1,9 @@
 """The ``linalg`` extension of the array API standard 2025.12.
 
-Matrices lie in the last two axes, ``(..., M, N)``; the axes before them are stacks, and broadcast
-where there are two arguments. Elements are floating-point. What a singular or non-symmetric matrix
-does where none is allowed is the library's choice. "Transpose" is the conjugate one where a complex
-matrix is factored.
+Matrices are in the last two axes, ``(..., M, N)``. The axes before them are stacks, which broadcast
+if there are two arguments. Elements are floating-point numbers. If a function needs a regular or a
+symmetric matrix, its result for other matrices is up to the library. ``.T`` means the conjugate
+transpose of complex matrices.
 """
 # pyright: reportReturnType=false
 
@@ -25,35 +25,35 @@ __all__ = [
 
 
 class EigResult(NamedTuple):
-    """What :func:`eig` returns."""
+    """The result of :func:`eig`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
-    """What :func:`eigh` returns."""
+    """The result of :func:`eigh`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
-    """What :func:`qr` returns."""
+    """The result of :func:`qr`."""
 
     Q: Array
     R: Array
 
 
 class SlogdetResult(NamedTuple):
-    """What :func:`slogdet` returns."""
+    """The result of :func:`slogdet`."""
 
     sign: Array
     logabsdet: Array
 
 
 class SVDResult(NamedTuple):
-    """What :func:`svd` returns."""
+    """The result of :func:`svd`."""
 
     U: Array
     S: Array
@@ -61,206 +61,206 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
-    """Factor of symmetric (Hermitian) positive-definite matrices: ``L`` with ``x = L @ L.T``.
+    """Compute the Cholesky factor ``L`` with ``x = L @ L.T`` of positive-definite matrices.
 
     Parameters
     ----------
     upper
-        ``U`` with ``x = U.T @ U`` instead.
+        Return ``U`` with ``x = U.T @ U`` instead.
     """
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """Cross product of the vectors of 3 numbers along one axis; the other axes broadcast.
+    """Compute the cross product of vectors of 3 elements along one axis; other axes broadcast.
 
     Parameters
     ----------
     axis
-        Of both arrays, counted from the end (negative); another extent than 3 is an error.
+        The axis in both arrays, as a negative number. Its extent must be 3.
     """
 
 
 def det(x: Array, /) -> Array:
-    """Determinants of square matrices."""
+    """Compute the determinants of square matrices."""
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
-    """Diagonals of matrices, as the last axis; a view in some libraries.
+    """Return the diagonals of matrices as the last axis; in some libraries a view.
 
     Parameters
     ----------
     offset
-        0 is the main diagonal; positive ones lie above it, negative ones below.
+        0 is the main diagonal; positive numbers are above it, negative ones below.
     """
 
 
 def eig(x: Array, /) -> EigResult:
-    """Eigenvalues and eigenvectors of square matrices, complex even of a real matrix.
+    """Compute eigenvalues and eigenvectors of square matrices; they are complex.
 
     Returns
     -------
     eigenvalues
-        ``(..., M)``, in no particular order.
+        An array of shape ``(..., M)``, in no particular order.
     eigenvectors
-        ``(..., M, M)``: columns. They are not unique.
+        An array of shape ``(..., M, M)`` whose columns are the vectors, which are not unique.
     """
 
 
 def eigh(x: Array, /) -> EighResult:
-    """Eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
+    """Compute eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
 
     Returns
     -------
     eigenvalues
-        ``(..., M)``, real; their order is the library's choice.
+        A real array of shape ``(..., M)``, in an order that is up to the library.
     eigenvectors
-        ``(..., M, M)``: orthonormal columns. They are not unique.
+        An array of shape ``(..., M, M)`` whose columns are the vectors: orthonormal, but not
+        unique.
     """
 
 
 def eigvals(x: Array, /) -> Array:
-    """Eigenvalues of square matrices, ``(..., M)``, complex and in no particular order."""
+    """Compute eigenvalues of square matrices, ``(..., M)``, complex and in no particular order."""
 
 
 def eigvalsh(x: Array, /) -> Array:
-    """Eigenvalues of symmetric (Hermitian) matrices, ``(..., M)``, real-valued."""
+    """Compute eigenvalues of symmetric (Hermitian) matrices, ``(..., M)``, real."""
 
 
 def inv(x: Array, /) -> Array:
-    """Inverses of square matrices."""
+    """Compute the inverses of square matrices."""
 
 
 def matrix_norm(
     x: Array, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro"
 ) -> Array:
-    """Norms of matrices, real-valued.
+    """Compute norms of matrices, which are real.
 
     Parameters
     ----------
     keepdims
-        Whether the last two axes stay, with extent 1.
+        Whether the last two axes remain, with extent 1.
     ord
-        ``"fro"``: Frobenius; ``"nuc"``: sum of the singular values; 1: largest sum of a column's
-        magnitudes; inf: of a row's; 2: largest singular value. The smallest of each for -1, -inf
-        and -2, which are no norms.
+        ``"fro"``: Frobenius norm. ``"nuc"``: sum of singular values. 1: largest sum of magnitudes
+        in a column; inf: in a row. 2: largest singular value. -1, -inf and -2: the smallest of
+        each.
     """
 
 
 def matrix_power(x: Array, n: int, /) -> Array:
-    """Square matrices raised to an integer power: 0 gives the identity, a negative one inverts."""
+    """Raise square matrices to an integer power: 0 gives the identity, negative powers invert."""
 
 
 def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> Array:
-    """How many singular values of each matrix are not as good as zero.
+    """Compute the rank of matrices: the number of singular values that are not nearly zero.
 
     Parameters
     ----------
     rtol
-        Singular values up to this part of the largest one are zero. None: ``max(M, N) * eps``.
-        An array broadcasts against the stack.
+        Singular values up to ``rtol`` times the largest count as zero. None: ``max(M, N) * eps``.
+        An array broadcasts against the stack of matrices.
     """
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
-    """Outer product of two vectors, ``(N,)`` and ``(M,)``: ``(N, M)``. Nothing is conjugated."""
+    """Compute the outer product of vectors ``(N,)`` and ``(M,)``, of shape ``(N, M)``."""
 
 
 def pinv(x: Array, /, *, rtol: Array | float | None = None) -> Array:
-    """Moore-Penrose pseudo-inverses of matrices: ``(..., N, M)``.
+    """Compute Moore-Penrose pseudo-inverses of matrices, of shape ``(..., N, M)``.
 
     Parameters
     ----------
     rtol
-        Singular values up to this part of the largest one are zero. None: ``max(M, N) * eps``.
-        An array broadcasts against the stack.
+        Singular values up to ``rtol`` times the largest count as zero. None: ``max(M, N) * eps``.
+        An array broadcasts against the stack of matrices.
     """
 
 
 def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """Factors of matrices: ``x = Q @ R``, with orthonormal columns and an upper triangle.
+    """Compute the QR decomposition ``x = Q @ R``: orthonormal columns and an upper triangle.
 
     Parameters
     ----------
     mode
-        ``"reduced"``: ``Q`` is ``(..., M, K)`` and ``R`` is ``(..., K, N)``, K the smaller of M and
-        N. ``"complete"``: ``(..., M, M)`` and ``(..., M, N)``.
+        ``"reduced"``: ``Q`` has shape ``(..., M, K)`` and ``R`` has ``(..., K, N)``, with K the
+        smaller of M and N. ``"complete"``: ``(..., M, M)`` and ``(..., M, N)``.
     """
 
 
 def slogdet(x: Array, /) -> SlogdetResult:
-    """Sign and logarithm of the magnitude of determinants, without overflow on the way.
+    """Compute sign and logarithm of the magnitude of determinants, without intermediate overflow.
 
     Returns
     -------
     sign
-        Of magnitude 1, complex of a complex matrix; 0 if the determinant is 0.
+        A number of magnitude 1, complex for a complex matrix; 0 if the determinant is 0.
     logabsdet
-        Real-valued; -inf if the determinant is 0.
+        A real number; -inf if the determinant is 0.
     """
 
 
 def solve(x1: Array, x2: Array, /) -> Array:
-    """``X`` with ``x1 @ X = x2``.
+    """Solve ``x1 @ X = x2`` for ``X``.
 
     Parameters
     ----------
     x1
         Square matrices of full rank.
     x2
-        ``(M,)``: one vector, for every matrix of the stack. Else ``(..., M, K)``: the columns of
-        matrices.
+        One vector ``(M,)`` for all matrices of the stack, or matrices ``(..., M, K)``.
     """
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
-    """Singular value decomposition: ``x = U @ diag(S) @ Vh``.
+    """Compute the singular value decomposition ``x = U @ diag(S) @ Vh``.
 
     Parameters
     ----------
     full_matrices
-        Whether ``U`` is ``(..., M, M)`` and ``Vh`` is ``(..., N, N)``; else ``(..., M, K)`` and
-        ``(..., K, N)``, K the smaller of M and N.
+        Whether ``U`` has shape ``(..., M, M)`` and ``Vh`` has ``(..., N, N)``; else ``(..., M, K)``
+        and ``(..., K, N)``, with K the smaller of M and N.
 
     Returns
     -------
     U
         Orthonormal columns.
     S
-        ``(..., K)``: the singular values, real, descending.
+        The singular values, of shape ``(..., K)``, real and in descending order.
     Vh
         Orthonormal rows: the conjugate transpose of V.
     """
 
 
 def svdvals(x: Array, /) -> Array:
-    """Singular values of matrices, ``(..., min(M, N))``, real-valued, descending."""
+    """Compute singular values, ``(..., min(M, N))``, real and in descending order."""
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
-    """Sums of the diagonals of matrices.
+    """Compute the sums of the diagonals of matrices.
 
     Parameters
     ----------
     offset
-        0 is the main diagonal; positive ones lie above it, negative ones below.
+        0 is the main diagonal; positive numbers are above it, negative ones below.
     dtype
-        Of the result; ``x`` is cast first. None: that of ``x``, but integers narrower than the
-        default one are widened to that many bits.
+        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
+        integers narrower than the default integer are widened to its number of bits.
     """
 
 
 def vector_norm(
     x: Array, /, *, axis: Axes | None = None, keepdims: bool = False, ord: float = 2
 ) -> Array:
-    """Norms of the vectors along one axis or several, real-valued.
+    """Compute norms of vectors along one or more axes, which are real.
 
     Parameters
     ----------
     axis
-        Several axes are one vector together. None: the whole array is one.
+        Several axes form one vector. None: the whole array is one vector.
     keepdims
-        Whether these axes stay, with extent 1.
+        Whether these axes remain, with extent 1.
     ord
-        ``sum(abs(x)**ord)**(1/ord)``; inf: the largest magnitude, -inf: the smallest; 0: how many
-        are not zero. Below 1 they are no norms.
+        ``sum(abs(x)**ord)**(1/ord)``. inf: the largest magnitude; -inf: the smallest; 0: the number
+        of nonzero elements.
     """

@@ -1,6 +1,6 @@
-"""Linear algebra functions of the array API standard 2025.12: those of the main namespace.
+"""Linear algebra functions in the main namespace of the array API standard 2025.12.
 
-The others are in the extension :mod:`~arraybridge.xp.standard.linalg`, and these are there again.
+The extension :mod:`~arraybridge.xp.standard.linalg` has these and others.
 """
 # pyright: reportReturnType=false
 
@@ -19,46 +19,47 @@ __all__ = [
 
 
 def matmul(x1: Array, x2: Array, /) -> Array:
-    """Matrix product over the last two axes; the axes before them broadcast.
+    """Compute the matrix product over the last two axes; the axes before them broadcast.
 
-    Arguments without an axis, or with two different ``K``, are an error.
+    An argument without axes, or with another ``K``, is an error.
 
     Parameters
     ----------
     x1
-        ``(..., M, K)``, or ``(K,)``: a row, whose axis the result lacks.
+        An array of shape ``(..., M, K)``, or a row ``(K,)``, whose axis the result lacks.
     x2
-        ``(..., K, N)``, or ``(K,)``: a column, whose axis the result lacks.
+        An array of shape ``(..., K, N)``, or a column ``(K,)``, whose axis the result lacks.
     """
 
 
 def matrix_transpose(x: Array, /) -> Array:
-    """Exchange the last two axes: ``(..., M, N)`` becomes ``(..., N, M)``. Conjugates nothing."""
+    """Exchange the last two axes: ``(..., M, N)`` becomes ``(..., N, M)``, unconjugated."""
 
 
 def tensordot(
     x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Array:
-    """Sum of products over pairs of axes: a tensor contraction. Nothing is conjugated.
+    """Compute a tensor contraction: the sum of products over pairs of axes. It does not conjugate.
 
     Parameters
     ----------
     axes
-        A number ``n``: the last ``n`` axes of ``x1`` with the first ``n`` of ``x2``, in order.
-        A pair: the axes of ``x1``, and their partners in ``x2``. Paired extents must be equal.
+        A number ``n`` pairs the last ``n`` axes of ``x1`` with the first ``n`` of ``x2``, in order.
+        A pair of sequences has the axes of ``x1`` and those of ``x2``. Paired axes have equal
+        extents.
 
     Returns
     -------
     Array
-        The axes of ``x1`` that are left, then those of ``x2``.
+        The remaining axes of ``x1``, then those of ``x2``.
     """
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """Dot product of the vectors along one axis, with the conjugate of ``x1``; the rest broadcasts.
+    """Compute the dot product of vectors along one axis, conjugating ``x1``; other axes broadcast.
 
     Parameters
     ----------
     axis
-        Of both arrays, counted from the end (negative); its extents must be equal.
+        The axis in both arrays, as a negative number. Its extents must be equal.
     """

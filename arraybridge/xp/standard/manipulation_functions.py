@@ -1,7 +1,7 @@
 """Manipulation functions of the array API standard 2025.12.
 
-Whether a result is a view or a copy is the library's choice unless ``copy`` says otherwise, so
-write to neither. Negative axes count from the end.
+Unless you pass ``copy``, the library decides whether a result is a view or a copy, so do not write
+to the argument or the result. Negative axes count from the end.
 """
 # pyright: reportReturnType=false
 
@@ -23,41 +23,41 @@ __all__ = [
 
 
 def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
-    """Broadcast arrays against one another, each keeping its data type."""
+    """Broadcast arrays against each other; each keeps its dtype."""
 
 
 def broadcast_shapes(*shapes: tuple[int | None, ...]) -> tuple[int | None, ...]:
-    """Return the shape that shapes broadcast to; ``()`` of none at all.
+    """Return the shape that shapes broadcast to; ``()`` without arguments.
 
     Parameters
     ----------
     *shapes
-        None stands for an extent that is not known yet, in libraries that build graphs.
+        Shapes. None is an unknown extent, in libraries that build graphs.
 
     Raises
     ------
     ValueError
-        If they do not broadcast.
+        If the shapes do not broadcast.
     """
 
 
 def broadcast_to(x: Array, /, shape: Shape) -> Array:
-    """Broadcast to a shape; in most libraries a view whose elements share memory.
+    """Broadcast an array to a shape; in most libraries, the result is a view.
 
     Raises
     ------
     ValueError
-        If ``x`` does not broadcast to just that shape.
+        If ``x`` does not broadcast to this shape.
     """
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
-    """Join arrays along an axis that they have; data types are promoted.
+    """Join arrays along an existing axis; dtypes are promoted.
 
     Parameters
     ----------
     arrays
-        A tuple or list; equal extents save along ``axis``.
+        A tuple or list of arrays, with equal extents except along ``axis``.
     axis
         None: flatten each array first.
     """
@@ -69,8 +69,7 @@ def expand_dims(x: Array, /, axis: Axes) -> Array:
     Parameters
     ----------
     axis
-        Where they are in the result, each place once; negative ones count from the end of the
-        result.
+        The position or positions of the new axes in the result, without repetition.
 
     Raises
     ------
@@ -80,18 +79,18 @@ def expand_dims(x: Array, /, axis: Axes) -> Array:
 
 
 def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
-    """Reverse the order of the elements along one or more axes; None: along all."""
+    """Reverse the order of the elements along axes; None: along all axes."""
 
 
 def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
-    """Move axes to other places; the others keep their order.
+    """Move axes to other positions; the other axes keep their order.
 
     Parameters
     ----------
     source
-        Which axes, each once.
+        The axes to move, without repetition.
     destination
-        Where each goes: as many, each once.
+        Their new positions, as many as ``source``, without repetition.
     """
 
 
@@ -100,27 +99,27 @@ def permute_dims(x: Array, /, axes: Shape) -> Array:
 
 
 def repeat(x: Array, repeats: Array | int, /, *, axis: int | None = None) -> Array:
-    """Repeat each element, or each slice across ``axis``, next to itself.
+    """Repeat each element, or each slice along ``axis``, consecutively.
 
     Parameters
     ----------
     repeats
-        How often: one number, or one for each element along the axis. With an array the shape of
-        the result depends on data.
+        The number of repetitions, or one number per element along the axis. With an array, the
+        shape of the result depends on values.
     axis
-        None: flatten first, in row-major order.
+        None: flatten the array first, in row-major order.
     """
 
 
 def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> Array:
-    """Give the elements, in row-major order, another shape.
+    """Change the shape; the elements keep their row-major order.
 
     Parameters
     ----------
     shape
-        One extent may be -1: whatever is left.
+        The new shape. One extent may be -1, and is computed from the others.
     copy
-        True: always copy. False: never. None: only where a view cannot be had.
+        True: always copy. False: never copy. None: copy only if a view is impossible.
 
     Raises
     ------
@@ -130,15 +129,15 @@ def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> Array:
 
 
 def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
-    """Shift elements along axes; what falls off the end comes back at the start.
+    """Shift elements along axes; elements that leave at one end enter at the other.
 
     Parameters
     ----------
     shift
-        By how many places, toward the end if positive. A tuple pairs off with ``axis``; one number
-        goes for all of its axes.
+        The number of positions, positive toward the end. A tuple has one number per axis; a single
+        number applies to all axes.
     axis
-        None: flatten, shift, restore the shape.
+        None: flatten, shift, and restore the shape.
     """
 
 
@@ -148,19 +147,19 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
     Raises
     ------
     ValueError
-        If one of them has another extent.
+        If an axis has another extent.
     """
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
-    """Join arrays of one shape along a new axis; data types are promoted.
+    """Join arrays of the same shape along a new axis; dtypes are promoted.
 
     Parameters
     ----------
     arrays
-        A tuple or list.
+        A tuple or list of arrays.
     axis
-        Where the new axis is in the result.
+        The position of the new axis in the result.
     """
 
 
@@ -170,10 +169,10 @@ def tile(x: Array, repetitions: Shape, /) -> Array:
     Parameters
     ----------
     repetitions
-        One number an axis. If there are fewer than axes, ones are put before them; if more, axes
-        of extent 1 before those of ``x``.
+        One number per axis. Missing numbers are 1, for the first axes. If there are more numbers
+        than axes, axes of extent 1 are added at the front of ``x``.
     """
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Split into the slices across an axis, which they lack: :func:`stack` undone."""
+    """Split an array into its slices along an axis, as the inverse of :func:`stack`."""

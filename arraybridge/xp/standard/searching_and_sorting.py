@@ -1,11 +1,10 @@
 """Indexing, searching, sorting and set functions of the array API standard 2025.12.
 
-Positions have the default data type for indices. Whether an index out of bounds is an error, and
-where sorting puts NaN, -0 and +0, is the library's choice; complex numbers have no order.
+Indices have the library's default index dtype. The library decides whether an index out of bounds
+is an error, and the order of NaN, -0 and +0 when it sorts. Complex numbers have no order.
 
-The shapes of all results of set functions but :func:`isin`'s depend on data. Elements are the same
-if they are equal: every NaN stands for itself alone, and of -0 and +0 one stands for both. The
-order of the values is the library's choice.
+The shapes of the results of ``unique_*`` depend on values. Each NaN counts as a distinct value, and
+-0 equals +0. The order of distinct values is up to the library.
 """
 # pyright: reportReturnType=false
 
@@ -25,68 +24,68 @@ __all__ = [
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
-    """Elements of ``x`` at the positions ``indices`` of one axis.
+    """Return the elements of ``x`` at the positions ``indices`` of one axis.
 
     Parameters
     ----------
     indices
-        One axis of integers; negative ones count from the end.
+        A 1-D array of integers; negative ones count from the end.
     axis
         May be None only if ``x`` has one axis.
     """
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
-    """Elements of ``x`` at ``indices`` of one axis, chosen anew at each place of the other axes.
+    """Return elements of ``x`` at positions along one axis, which differ along the other axes.
 
-    Fits what :func:`argsort` and ``argmax(..., keepdims=True)`` return.
+    Use it with the results of :func:`argsort` and ``argmax(..., keepdims=True)``.
 
     Parameters
     ----------
     indices
-        Integers, with as many axes as ``x``; all but ``axis`` broadcast against those of ``x``.
-        Negative ones count from the end.
+        Integers, with as many axes as ``x``; all axes except ``axis`` broadcast. Negative ones
+        count from the end.
     """
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Positions of the largest values along an axis, the first of equals.
+    """Return the position of the largest value along an axis; the first among equal values.
 
     Parameters
     ----------
     axis
-        None: one position, in the flattened array.
+        None: the position in the flattened array.
     keepdims
-        Whether the axes that are searched stay, with extent 1.
+        Whether reduced axes remain, with extent 1.
     """
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Positions of the smallest values along an axis, the first of equals.
+    """Return the position of the smallest value along an axis; the first among equal values.
 
     Parameters
     ----------
     axis
-        None: one position, in the flattened array.
+        None: the position in the flattened array.
     keepdims
-        Whether the axes that are searched stay, with extent 1.
+        Whether reduced axes remain, with extent 1.
     """
 
 
 def count_nonzero(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """How many elements are not zero (not False), along axes; None: of all.
+    """Count the elements that are not zero (or False) along axes; None: all axes.
 
     Parameters
     ----------
     keepdims
-        Whether the axes that are counted stay, with extent 1.
+        Whether reduced axes remain, with extent 1.
     """
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
-    """Positions of the elements that are not zero, in row-major order, one array per axis of ``x``.
+    """Return the indices of elements that are not zero, in row-major order, one array per axis.
 
-    The shape of the result depends on data. ``x`` must have an axis.
+    The shape of the result depends on values. ``x`` must have at least one axis.
     """
 
 
@@ -98,58 +97,58 @@ def searchsorted(
     side: Literal["left", "right"] = "left",
     sorter: Array | None = None,
 ) -> Array:
-    """Positions in ``x1`` before which the values of ``x2`` would keep its order.
+    """Return the positions at which to insert values of ``x2`` into ``x1`` to keep its order.
 
     Parameters
     ----------
     x1
-        One axis, ascending (as ``sorter`` orders it).
+        A 1-D array in ascending order, or in the order of ``sorter``.
     side
-        Among equals: ``"left"`` before the first, ``"right"`` after the last.
+        ``"left"``: before equal values. ``"right"``: after them.
     sorter
-        What ``argsort(x1)`` gives, if ``x1`` is not sorted itself.
+        The result of ``argsort(x1)`` if ``x1`` is not sorted.
 
     Returns
     -------
     Array
-        The shape of ``x2``.
+        An array with the shape of ``x2``.
     """
 
 
 def where(condition: Array, x1: Array | complex, x2: Array | complex, /) -> Array:
-    """Elements of ``x1`` where ``condition`` is True, of ``x2`` elsewhere; all three broadcast.
+    """Select elements of ``x1`` if ``condition`` is True, else of ``x2``; all three broadcast.
 
     Parameters
     ----------
     condition
-        Booleans.
+        An array of booleans.
     x1, x2
-        Their data types are promoted; at least one is an array.
+        At least one array; dtypes are promoted.
     """
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Indices that sort along an axis, in the default data type for indices.
+    """Return the indices that sort an array along an axis.
 
     Parameters
     ----------
     stable
-        Whether equal elements surely keep their order, also if ``descending``.
+        Whether equal elements keep their order, also with ``descending``.
     """
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Sorted copy along an axis.
+    """Return a sorted copy along an axis.
 
     Parameters
     ----------
     stable
-        Whether equal elements surely keep their order, also if ``descending``.
+        Whether equal elements keep their order, also with ``descending``.
     """
 
 
 class UniqueAllResult(NamedTuple):
-    """What :func:`unique_all` returns."""
+    """The result of :func:`unique_all`."""
 
     values: Array
     indices: Array
@@ -158,52 +157,52 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What :func:`unique_counts` returns."""
+    """The result of :func:`unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
-    """What :func:`unique_inverse` returns."""
+    """The result of :func:`unique_inverse`."""
 
     values: Array
     inverse_indices: Array
 
 
 def isin(x1: Array | int, x2: Array | int, /, *, invert: bool = False) -> Array:
-    """Whether each element of ``x1`` occurs in ``x2``; at least one of them is an array.
+    """Test whether each element of ``x1`` occurs in ``x2``; at least one of them is an array.
 
     Parameters
     ----------
     invert
-        Whether it does not occur, instead.
+        Test whether the element does not occur.
     """
 
 
 def unique_all(x: Array, /) -> UniqueAllResult:
-    """Distinct values, where each occurs first, how to restore ``x``, and how often each occurs.
+    """Return the distinct values, with first indices, inverse indices and counts.
 
     Returns
     -------
     values
-        One axis.
+        The distinct values, as a 1-D array.
     indices
-        Of the first occurrences, in the flattened array.
+        The index of the first occurrence of each value in the flattened array.
     inverse_indices
-        The shape of ``x``: ``values[inverse_indices]`` is ``x``.
+        Indices with the shape of ``x``: ``values[inverse_indices]`` is ``x``.
     counts
-        How often each value occurs.
+        The number of occurrences of each value.
     """
 
 
 def unique_counts(x: Array, /) -> UniqueCountsResult:
-    """Distinct values and how often each occurs, one axis each."""
+    """Return the distinct values and the number of occurrences of each, as 1-D arrays."""
 
 
 def unique_inverse(x: Array, /) -> UniqueInverseResult:
-    """Distinct values, one axis, and the indices, of the shape of ``x``, that restore ``x``."""
+    """Return the distinct values, as a 1-D array, and the indices that restore ``x`` from them."""
 
 
 def unique_values(x: Array, /) -> Array:
-    """Distinct values, one axis."""
+    """Return the distinct values, as a 1-D array."""

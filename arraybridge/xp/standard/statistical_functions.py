@@ -1,9 +1,9 @@
 """Statistical and utility functions of the array API standard 2025.12.
 
-``axis`` is one axis or several, and None all of them; negative ones count from the end.
-``keepdims`` says whether the axes that are reduced stay, with extent 1. NaN is carried on.
-Where a sum or a product has no ``dtype``, integers narrower than the default integer are
-widened to that many bits, signed or not as they are; all else keeps its data type.
+``axis`` is one axis, several axes, or None for all; negative ones count from the end. ``keepdims``
+keeps the reduced axes, with extent 1. If an element is NaN, the result is NaN. Sums and products of
+integers narrower than the default integer are widened to its number of bits unless you pass
+``dtype``.
 """
 # pyright: reportReturnType=false
 
@@ -29,17 +29,18 @@ def cumulative_prod(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Products of the elements so far, along an axis.
+    """Compute the cumulative product along an axis.
 
     Parameters
     ----------
     axis
         May be None only if ``x`` has one axis.
     dtype
-        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
-        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
+        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
+        integers narrower than the default integer are widened to it (unsigned ones to the unsigned
+        of that width).
     include_initial
-        Whether a 1 comes first, which makes the axis one longer.
+        Whether the result starts with 1, which makes the axis longer by one.
     """
 
 
@@ -51,105 +52,108 @@ def cumulative_sum(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Sums of the elements so far, along an axis.
+    """Compute the cumulative sum along an axis.
 
     Parameters
     ----------
     axis
         May be None only if ``x`` has one axis.
     dtype
-        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
-        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
+        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
+        integers narrower than the default integer are widened to it (unsigned ones to the unsigned
+        of that width).
     include_initial
-        Whether a 0 comes first, which makes the axis one longer.
+        Whether the result starts with 0, which makes the axis longer by one.
     """
 
 
 def max(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Largest value along axes; of no elements what the library chooses, often an error."""
+    """Return the largest value along axes; without elements, the result is up to the library."""
 
 
 def mean(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Arithmetic mean along axes, of floating-point elements; NaN of no elements."""
+    """Compute the arithmetic mean along axes; NaN without elements."""
 
 
 def min(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Smallest value along axes; of no elements what the library chooses, often an error."""
+    """Return the smallest value along axes; without elements, the result is up to the library."""
 
 
 def prod(
     x: Array, /, *, axis: Axes | None = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Array:
-    """Product along axes; 1 of no elements.
+    """Compute the product along axes; 1 without elements.
 
     Parameters
     ----------
     dtype
-        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
-        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
+        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
+        integers narrower than the default integer are widened to it (unsigned ones to the unsigned
+        of that width).
     """
 
 
 def std(
     x: Array, /, *, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
-    """Standard deviation along axes, of real floating-point elements.
+    """Compute the standard deviation of real floating-point elements along axes.
 
     Parameters
     ----------
     correction
-        Degrees of freedom to subtract from the number N of elements: 0 for the whole population, 1
-        for a sample. NaN if N is not larger.
+        The number subtracted from the number N of elements in the divisor: 0 for a population, 1
+        for a sample. The result is NaN if N is not larger.
     """
 
 
 def sum(
     x: Array, /, *, axis: Axes | None = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Array:
-    """Sum along axes; 0 of no elements.
+    """Compute the sum along axes; 0 without elements.
 
     Parameters
     ----------
     dtype
-        Of the result; ``x`` is cast first. None: integers narrower than the default integer are
-        widened to it (unsigned ones to the unsigned of its width), all else keeps its own.
+        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
+        integers narrower than the default integer are widened to it (unsigned ones to the unsigned
+        of that width).
     """
 
 
 def var(
     x: Array, /, *, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
-    """Variance along axes, of real floating-point elements.
+    """Compute the variance of real floating-point elements along axes.
 
     Parameters
     ----------
     correction
-        Degrees of freedom to subtract from the number N of elements: 0 for the whole population, 1
-        for a sample. NaN if N is not larger.
+        The number subtracted from the number N of elements in the divisor: 0 for a population, 1
+        for a sample. The result is NaN if N is not larger.
     """
 
 
 def all(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Whether every element along axes is true, that is not zero; True of no elements.
+    """Test whether all elements along axes are nonzero or True; True without elements.
 
     Parameters
     ----------
     axis
         None: all axes.
     keepdims
-        Whether the axes that are tested stay, with extent 1.
+        Whether reduced axes remain, with extent 1.
     """
 
 
 def any(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Whether some element along axes is true, that is not zero; False of no elements.
+    """Test whether any element along axes is nonzero or True; False without elements.
 
     Parameters
     ----------
     axis
         None: all axes.
     keepdims
-        Whether the axes that are tested stay, with extent 1.
+        Whether reduced axes remain, with extent 1.
     """
 
 
@@ -162,10 +166,10 @@ def diff(
     prepend: Array | None = None,
     append: Array | None = None,
 ) -> Array:
-    """Differences of neighbors along an axis, ``x[i+1] - x[i]``, taken ``n`` times.
+    """Compute differences of neighbors along an axis, ``x[i+1] - x[i]``, ``n`` times.
 
     Parameters
     ----------
     prepend, append
-        What is joined to the ends of the axis first; equal extents along the other axes.
+        Arrays that are first joined to the ends of the axis; the other extents must be equal.
     """
