@@ -53,7 +53,7 @@ def signs() -> tuple[str, bool]:
     names = given()
     own, right = eval("np.from_dlpack(z.conj().imag), z.conj().imag", names)
     harm = own.tolist() == [-value for value in right.tolist()]
-    return "has the other signs, without an error" if harm else "is the same", harm
+    return "flips the signs silently" if harm else "is the same", harm
 
 
 def writes() -> tuple[str, bool]:
@@ -88,10 +88,12 @@ KINDS = {"view": ("view", BLUE), "kernel": ("copy", GREEN), "refuse": ("error", 
 
 
 def drawn() -> str:
-    title = "Any library's array to any other, by one call"
+    title = "Convert any library's array to any other library"
     told = []
     picture = Picture(WIDTH, TOP + len(ROWS) * HIGH - 2, title)
-    picture.text(12, 40, "A view where that is safe, else a copy, else an error with the remedy.")
+    picture.text(
+        12, 40, "A view where that is safe, otherwise a copy, or an error with the remedy."
+    )
     for at, row in enumerate(ROWS):
         told.append(_row(picture, TOP + at * HIGH, row))
     picture.lines[1] = picture.lines[1].replace(title, f"{title}. {' '.join(told)}", 1)
@@ -136,7 +138,7 @@ def _memory(picture: Picture, top: float, route: Any, call: str, names: dict[str
         return
     for i, value in enumerate(values):
         _item(picture, left + i * BOX, top + 42, f"{value:g}", GREEN)
-    picture.text(WIDTH - 12, top + 42 + BOX + 11, f"new memory, of {route.target}", anchor="end",
+    picture.text(WIDTH - 12, top + 42 + BOX + 11, "new memory", anchor="end",
                  kind="small faint")  # fmt: skip
 
 
