@@ -177,7 +177,7 @@ SOUGHT = {
     "numpy to torch": "converting.html",
     "torch to numpy": "converting.html",
     "read-only tensor": "ownership.html",
-    "negative strides": "start/unsafe_doors.html",
+    "negative strides": "start/unsafe_conversions.html",
     "bfloat16 numpy": "converting.html",
     "requires_grad": "start/errors.html",
     "gradients jax": "adapting.html",
