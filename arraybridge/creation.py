@@ -1,4 +1,4 @@
-"""``asarray``: arrays of numbers, or of any library's arrays, as another array is one."""
+"""``asarray``: make arrays of numbers, or of any library's arrays, like another array."""
 
 from __future__ import annotations
 
@@ -87,21 +87,21 @@ def asarray(
 def _created(
     obj: Any, library: Library, cast: Cast | None, copy: bool | None
 ) -> tuple[Any, bool | None]:
-    """Make an array of what is none, and return what ``copy`` asks of it from then on.
+    """Make an array of an object that is not one; return it and ``copy`` for its conversion.
 
-    It has the data type of the cast only where no rule is needed for that: the conversion casts.
+    It has the data type of the cast only if no casting rule applies: the conversion does the rest.
     """
     own = library.native_namespace()
     kind = _kind_of_numbers(obj)
     if cast is None:
-        # What is neither is asked of NumPy: TensorFlow makes arrays of text.
+        # NumPy decides about anything else: TensorFlow makes arrays of text.
         made = library.from_python(obj) if kind is not None or is_plain(obj) else None
         if made is not None:
             return made, None
     elif kind is not None and cast.dtype is not None:
         wanted = cast.dtype
         if cast.casting == "same_value" or kind > range_of(wanted).kind:
-            own = None  # NumPy's data types hold Python's numbers
+            own = None  # NumPy's data types hold Python numbers exactly
         else:
             native = None if own is None else library.native_dtype(wanted)
             if native is None:
@@ -113,21 +113,21 @@ def _created(
     left = None if copy else copy
     try:
         return _asarray(own)(obj, copy=copy), left
-    except ConversionError:  # the library lacks a data type, and another one is asked for
+    except ConversionError:  # the library lacks the data type, but the cast asks for another
         if own is None or cast is None:
             raise
     return _asarray(None)(obj, copy=copy), left
 
 
 def _asarray(own: Any) -> Any:
-    """Return ``asarray`` of a native namespace, or of NumPy's where there is none."""
+    """Return ``asarray`` of a native namespace; NumPy's for None."""
     return (own or library_named("numpy").native_namespace()).asarray
 
 
 def _kind_of_numbers(obj: Any) -> int | None:
-    """Return the highest kind of the numbers in nested sequences; None if there is anything else.
+    """Return the highest kind (see `Range`) of the numbers in nested sequences.
 
-    The kinds are those of :class:`arraybridge.array.promotion.Range`.
+    None if they contain anything else.
     """
     if not isinstance(obj, _SEQUENCES):
         return _kind_of_type(type(obj))

@@ -112,15 +112,15 @@ def _namespace_of(xs: Any, api_version: str | None) -> Any:
         if isinstance(x, str | ModuleType):
             if len(xs) > 1:
                 raise TypeError(
-                    f"namespace() takes arrays, or a library alone, got {len(xs)} arguments with "
-                    f"{x!r}: leave it out, or bring arrays into it with arraybridge.unify(like=)"
+                    f"namespace() takes arrays or one library, got {len(xs)} arguments with {x!r}: "
+                    "omit it, or convert the arrays to it with arraybridge.unify(like=)"
                 )
             xp = goal_of(x).namespace()
             check_version(api_version, xp)
             return xp
     found: dict[int, tuple[Any, type]] = {}
     for kind in _PYTHON.intersection(map(type, xs)):
-        RECORDS[kind]  # known from now on
+        RECORDS[kind]  # makes the record, so that the fast path finds it
     arrays = [x for x in xs if not isinstance(x, _SCALARS)]
     for x in arrays or [x for x in xs if isinstance(x, numpy.generic)]:
         xp = RECORDS[type(x)].namespace if api_version is None else None
@@ -143,14 +143,14 @@ def _namespace_of(xs: Any, api_version: str | None) -> Any:
 def _look_up(x: Any, api_version: str | None) -> Any:
     xp = x.__array_namespace__() if isinstance(x, Array) else _of_native(x)
     check_version(api_version, xp)
-    if api_version is None and type(x) is not Array:  # whose memory may be anywhere
+    if api_version is None and type(x) is not Array:  # an Array's depends on its device
         RECORDS[type(x)].namespace = xp
     return xp
 
 
 def _of_native(x: Any) -> Any:
     library = library_of_type(type(x))
-    if isinstance(x, numpy.generic):  # no array: convert and adapt leave them as they are
+    if isinstance(x, numpy.generic):  # not an array for convert and adapt
         library = library_named("numpy")
     own = None if library is None else library.native_namespace()
     if own is not None:
@@ -163,7 +163,7 @@ def _of_native(x: Any) -> Any:
         problem: object = lost(x) or handed_on(x)
         if problem is None:
             in_memory = library is not None or (is_array(x) and RECOGNIZED[type(x)].in_memory)
-            # A frame is read as it is; a query is collected first, which its remedy says.
+            # `no_array` advises to collect a lazy frame first; convert reads other frames.
             frame = is_frame(type(x)) and not hasattr(type(x), "collect")
             remedy = "pass arraybridge.convert(x, 'numpy')"
             problem = remedy if in_memory or frame else no_array(x)
@@ -262,11 +262,11 @@ def unify(
 def _graphs(
     lazy: Library, model: Any, xs: Any, found: list[Any], options: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """Unify arrays that are to be computed later, some of which may be in memory."""
+    """Unify arrays of a lazy library, and others that are in memory."""
     if lazy_library(model) is not lazy:
         graph = next(x for x in found if lazy_library(x) is lazy)
         raise TypeError(
-            f"{no_array(graph)}, or like=x to have the arrays in memory become {lazy.name} arrays"
+            f"{no_array(graph)}, or like=x to convert the arrays in memory to {lazy.name}"
         )
     done = {id(x): lazy.like(model, x, **options) for x in found}
     arrays = mapped(lambda x: done.get(id(x), x), xs, is_array)
@@ -274,25 +274,25 @@ def _graphs(
 
 
 class Goal(NamedTuple):
-    """What arrays become."""
+    """The type and device that arrays are converted to."""
 
     array_type: ArrayType
     model: Any
-    device: Device | None  # the model's, if one was asked for
+    device: Device | None  # the model's, if the caller passed one
 
     def check(self, arrays: list[Any]) -> None:
-        """Check that arrays of the type can be computed with the model and each other."""
+        """Check that arrays of the type can be used together and with the model."""
         every = [unwrapped(x) for x in (self.model, *arrays)]
         library_named(self.array_type.library).check_together(every)
 
     def namespace(self) -> Any:
-        """Return the namespace of arrays of the type; TypeError where the library has none."""
+        """Return the namespace of arrays of the type; TypeError if the library has none."""
         cls = array_class(self.array_type.library) if self.array_type.wrapped else None
         if cls is not None:
             return cls._namespace
         library = library_named(self.array_type.library)
         if self.model is not None and RECORDS[type(self.model)].library is library:
-            return namespace(self.model)  # the same, and known
+            return namespace(self.model)  # the same, but cached
         own = library.native_namespace()
         if own is None and self.model is None:
             raise TypeError(
@@ -308,14 +308,12 @@ def _model(like: Any) -> Any:
         return None
     model = next(iter(arrays_in(like)), None)
     if model is None:
-        raise TypeError(
-            f"like= is a library, an array, or a container that holds one, got {like!r}"
-        )
+        raise TypeError(f"like= must be a library, an array, or a container with one, got {like!r}")
     return model
 
 
 def goal_of(like: Any, model: Any = None) -> Goal:
-    """Read ``like``: a library, an array, or a container; its `model`, where that is known."""
+    """Interpret ``like``, a library, an array or a container; `model` is its array if known."""
     model = _model(like) if model is None else model
     if model is None:
         return Goal(ArrayType(library_named(like).name, False), None, None)
@@ -326,13 +324,13 @@ def goal_of(like: Any, model: Any = None) -> Goal:
 
 
 def _check_one_device(library: Library, arrays: list[Any]) -> None:
-    """Check that arrays of one library, none of which moves, are on one device."""
+    """Check that arrays that stay where they are, of one library, are on one device."""
     accepts = library.accepts
     if accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices):
-        return  # it has no other
+        return  # it has only one
     places = {place for x in arrays if (place := device_of(x)) is not None}
     if len(places) > 1:
         names = " and ".join(sorted(map(str, places)))
         raise ConversionError(
-            f"the arrays are on {names}: pass device= or like= to ask for copies to one of them"
+            f"the arrays are on {names}: pass device= or like= to copy them to one device"
         )

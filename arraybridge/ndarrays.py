@@ -1,4 +1,4 @@
-"""NumPy's arrays in DLPack's terms: data types (with those of ml_dtypes), address, strides."""
+"""NumPy arrays for DLPack: data types (also those of ml_dtypes), address, strides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXTENDED = (
     "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
     "float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4"
 ).split()
-CHARS = frozenset("?bhilqBHILQefdFD")  # NumPy's codes of NATIVE, in either byte order
+CHARS = frozenset("?bhilqBHILQefdFD")  # NumPy's character codes of NATIVE, in either byte order
 PLAIN = frozenset(map(np.dtype, CHARS))  # in this machine's byte order
 
 _dlpack_dtypes: dict[np.dtype[Any], DataType] = {np.dtype(n): DataType.named(n) for n in NATIVE}
@@ -27,7 +27,7 @@ _numpy_dtypes: dict[DataType, np.dtype[Any]] = {v: k for k, v in _dlpack_dtypes.
 
 
 def _extended_dtype(name: str) -> np.dtype[Any] | None:
-    """Return ml_dtypes' dtype of that name; None if ml_dtypes is missing or has none."""
+    """Return the dtype of ml_dtypes with a name; None if it, or ml_dtypes, is missing."""
     try:
         import ml_dtypes
     except ImportError:
@@ -39,8 +39,7 @@ def _extended_dtype(name: str) -> np.dtype[Any] | None:
 def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
     """Return NumPy's dtype for a DLPack data type.
 
-    ImportError for a type of ml_dtypes where that is not installed; TypeError for one that neither
-    has.
+    ImportError if it needs ml_dtypes, which is not installed; TypeError if neither has it.
     """
     found = _numpy_dtypes.get(dtype)
     if found is not None:
@@ -56,7 +55,7 @@ def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
 
 
 def dlpack_dtype(dtype: np.dtype[Any]) -> DataType | None:
-    """Return the DLPack data type of a native-endian NumPy dtype; None if there is none."""
+    """Return the DLPack data type of a native-endian NumPy dtype, or None."""
     found = _dlpack_dtypes.get(dtype)
     if found is None and dtype.name in EXTENDED and dtype == _extended_dtype(dtype.name):
         found = _dlpack_dtypes[dtype] = DataType.named(dtype.name)
@@ -64,7 +63,7 @@ def dlpack_dtype(dtype: np.dtype[Any]) -> DataType | None:
     return found
 
 
-# `data` is the first field of NumPy's arrays (PyArrayObject_fields in ndarraytypes.h).
+# `data` is the first field of a NumPy array (PyArrayObject_fields in ndarraytypes.h).
 _AT = object.__basicsize__
 _read: Any = c_size_t.from_address
 
@@ -84,14 +83,14 @@ def _quickest() -> Callable[[np.ndarray], int]:
     return _field if found else _asked
 
 
-#: The address, in a tenth of the time of ``x.ctypes.data``.
+#: Return the address of an array, in a tenth of the time of ``x.ctypes.data``.
 address_of = _quickest()
 
 
 def with_plain_strides(x: np.ndarray) -> np.ndarray:
-    """Return a view with the strides of a dense array for axes that reach nothing.
+    """Return a view with the strides of a dense array on axes of at most one element.
 
-    Libraries mind the strides of axes of one element, which may be negative or anything.
+    Their strides may be any number, even negative, but libraries check them.
     """
     strides, _ = in_elements(x.shape, x.strides, x.itemsize)
     plain = in_bytes(relaxed(x.shape, strides), x.itemsize)

@@ -24,10 +24,10 @@ __all__ = ["Pickler", "Registration", "collate", "from_shared_memory", "register
 if TYPE_CHECKING:
     from multiprocessing.shared_memory import SharedMemory
 
-#: Libraries whose own pickles copy, and put the memory in the stream.
+#: Libraries whose own pickles copy the memory into the stream.
 LIBRARIES = ("torch", "jax")
 
-#: The picklers that are registered with by default, by module, if that is imported.
+#: Other picklers to register with by default, by module, if that is imported.
 PICKLERS = {"ray.cloudpickle": "CloudPickler", "cloudpickle": "Pickler"}
 
 
@@ -146,10 +146,11 @@ def register(
     ]
     for home in homes:
         if home.name not in LIBRARIES:
-            raise ValueError(f"register is of {' and '.join(LIBRARIES)}, not of {home.name}")
+            raise ValueError(f"register() supports {' and '.join(LIBRARIES)}, got {home.name}")
     if not homes:
         raise RuntimeError(
-            "neither torch nor jax is imported: import it first, or name it, register('torch')"
+            "neither torch nor jax is imported: import one first, or pass its name, "
+            "register('torch')"
         )
     undo: list[Callable[[], object]] = []
     known = [getattr(sys.modules[m], name) for m, name in PICKLERS.items() if m in sys.modules]
@@ -183,7 +184,7 @@ class _Reducer:
 
     def __init__(self, kind: type, table: Any, readonly: bool) -> None:
         self.kind, self.readonly = kind, readonly
-        self.table = getattr(table, "maps", [table])[0]  # of a ChainMap, whose rest is copyreg's
+        self.table = getattr(table, "maps", [table])[0]  # the other maps are copyreg's
         self.before: Any = self.table.get(kind)
         if isinstance(self.before, _Reducer):
             self.before = self.before.before
@@ -195,7 +196,7 @@ class _Reducer:
         return x.__reduce_ex__(4) if self.before is None else self.before(x)
 
     def put(self) -> Callable[[], None]:
-        """Enter it, and return what takes it out again."""
+        """Enter it in the table; return a function that removes it."""
         self.table[self.kind] = self
         return self._take_out
 
@@ -297,7 +298,9 @@ def from_shared_memory(
     >>> block.unlink()
     """
     if not hasattr(block, "buf"):
-        raise TypeError(f"block is a SharedMemory, got {block!r}: open it, SharedMemory(name=...)")
+        raise TypeError(
+            f"block must be a SharedMemory, got {block!r}: open it with SharedMemory(name=...)"
+        )
     return from_pointer(
         numpy.frombuffer(block.buf or b"", numpy.uint8).ctypes.data,
         shape,

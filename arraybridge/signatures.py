@@ -1,11 +1,11 @@
 """Signatures for type checkers of functions that take a library: its name gives the result's class.
 
-Nothing imports this at run time. ``Convert`` and its like are classes, as an overloaded function
-whose overloads name a library that is not installed is "partially unknown" to pyright wherever it
-is used; of a class that is asked only where that library is named.
+Nothing imports this at run time. ``Convert`` and the others are classes: if an overload names a
+library that is not installed, pyright calls an overloaded function "partially unknown" at every
+use, but a class only where that library is named.
 
-A library that a user registers has a name that no checker knows: annotate it as ``Any``. A function
-that passes the name of a library on takes a ``LibraryName``.
+Type checkers do not know the names of registered libraries: annotate them as ``Any``. Annotate the
+parameter of a function that passes on the name of a library as ``LibraryName``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import (
     overload,
 )
 
-if TYPE_CHECKING:  # whichever of them is installed
+if TYPE_CHECKING:  # some may not be installed
     from typing import Unpack
 
     import cupy
@@ -57,8 +57,7 @@ LibraryName = Literal[
 ]  # fmt: skip
 
 
-#: The order of the elements in memory, as ``convert`` takes it. To mypy it is any object where
-#: PyTorch is not installed.
+#: The order of elements in memory, as ``convert`` takes it; any object for mypy without PyTorch.
 Order: TypeAlias = "Literal['C', 'F', 'K', 'channels_last'] | memory_format | None"
 
 
@@ -91,7 +90,7 @@ class ToOptions(TypedDict, total=False):
 
 
 class Native(Protocol):
-    """An array of any library, by what they all have."""
+    """An array of any library: the attributes that all have."""
 
     @property
     def shape(self) -> Any: ...
@@ -110,7 +109,7 @@ ArrayT = TypeVar("ArrayT", bound=Native)
 T = TypeVar("T")
 
 
-# A library's module is known by the class of its arrays, which it has as an attribute.
+# The type of a library's module: it has the class of its arrays as an attribute.
 
 
 class _Tensors(Protocol[T]):
@@ -121,7 +120,7 @@ class _Ndarrays(Protocol[T]):
     ndarray: type[T]
 
 
-class _NumPy(Protocol):  # whose arrays have type parameters
+class _NumPy(Protocol):  # NumPy's arrays have type parameters
     busdaycalendar: Any
     ndarray: type[numpy.ndarray[Any, Any]]
 
@@ -160,7 +159,7 @@ Pillow: TypeAlias = "Literal['pillow']"
 OnnxRuntime: TypeAlias = "Literal['onnxruntime'] | _OnnxRuntime"
 OpenVino: TypeAlias = "Literal['openvino']"
 Dask: TypeAlias = "Literal['dask']"
-Named: TypeAlias = "LibraryName | ModuleType"  # of which it is not known which
+Named: TypeAlias = "LibraryName | ModuleType"  # any of them
 
 
 class Convert(Protocol):

@@ -1,9 +1,8 @@
-"""Calls with arrays that another library tracks: its gradients cross to the function and back.
+"""Calls with arrays that another library tracks: gradients cross to the function and back.
 
-PyTorch tracks tensors that require gradients, JAX its tracers. Such a call is reduced to a
-`FlatFunction`, a function of the tracked arrays alone; the caller's library makes an operation of
-its own of it, and asks the function's library for the gradient. Neither knows the other: both are a
-`Differentiation`.
+PyTorch tracks tensors that require gradients, JAX its tracers. Such a call becomes a function of
+only the tracked arrays, a `FlatFunction`. The caller's library records it as an operation, and gets
+the gradient from the function's library. Each sees the other only as a `Differentiation`.
 """
 
 from __future__ import annotations
@@ -49,20 +48,20 @@ class Shape(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a `FlatFunction` returns."""
+    """The result of a `FlatFunction`."""
 
-    floats: Sequence[Any]  # what can be differentiated
+    floats: Sequence[Any]  # arrays that can be differentiated
     others: Sequence[Any]  # integers and booleans
-    # Makes the function's result of arrays in place of these two.
+    # Rebuilds the function's result with other floats and others.
     rebuilt: Callable[[Sequence[Any], Sequence[Any]], Any]
 
 
 class Differentiation:
-    """How a library differentiates; `arraybridge.core.library.Library.differentiation` has it.
+    """How a library differentiates, from `arraybridge.core.library.Library.differentiation`.
 
-    Cotangents that cross are gradients in PyTorch's sense: of complex numbers, the conjugates of
-    what JAX pulls back. This class itself is that of a library without gradients. `traces`: what is
-    tracked has no values yet, so that ``callback=True`` is for it as well.
+    Cotangents cross in PyTorch's convention: for complex numbers they are the conjugates of JAX's.
+    This base class is for libraries without gradients. `traces`: tracked arrays have no values yet,
+    so that ``callback=True`` applies to them as well.
     """
 
     traces = False
@@ -70,11 +69,11 @@ class Differentiation:
     # As the library of the caller:
 
     def tracks(self, x: Any) -> bool:
-        """Whether ``x`` is tracked: its gradient, or its trace, would be lost in a conversion."""
+        """Whether ``x`` is tracked: a conversion would lose its gradient or trace."""
         return False
 
     def cast(self, x: Any, dtype: str) -> Any:
-        """Cast an array that is tracked, as an operation of this library."""
+        """Cast a tracked array by an operation of this library."""
         raise NotImplementedError
 
     def record(self, flat: FlatFunction, arrays: list[Any]) -> Any:
@@ -84,10 +83,10 @@ class Differentiation:
     # As the library of the function:
 
     def borrows(self, function: Callable[..., Any]) -> bool:
-        """Whether `linearize` is done with the memory of its arguments when it returns.
+        """Whether arguments, cotangents and results of ``function`` may be views.
 
-        So are the gradients' cotangents, and nobody else has the memory of the results. Then both
-        are views, although the caller may write to its arrays, or to the results, later on.
+        Only if `linearize` and the pullback do not use the memory of their arguments after they
+        return, and nothing else uses that of the results: the caller may write to them later.
         """
         return False
 
@@ -96,13 +95,13 @@ class Differentiation:
         return False
 
     def untracked(self) -> AbstractContextManager[Any]:
-        """Return a context in which the library records nothing, of arrays that it may later."""
+        """Return a context in which the library does not record operations."""
         return nullcontext()
 
     def linearize(self, flat: FlatFunction, arrays: list[Any]) -> tuple[Outcome, Pullback]:
-        """Call ``flat``, and return with its outcome the function of cotangents to gradients.
+        """Call ``flat``; return its outcome and the function from cotangents to gradients.
 
-        A cotangent may be None: zero. There is a gradient for each of the arrays.
+        A cotangent of None is zero. There is one gradient per array.
         """
         raise NotImplementedError
 
@@ -113,28 +112,25 @@ class Differentiation:
         cotangents: Sequence[Any],
         wanted: Sequence[bool],
     ) -> Sequence[Any]:
-        """Return the gradients at the wanted ones of ``primals``; they can be differentiated."""
+        """Return differentiable gradients with respect to the wanted ``primals``."""
         raise NotImplementedError
 
     def shapes(
         self, flat: FlatFunction, arguments: Sequence[Shape], device: Device | None
     ) -> Outcome | None:
-        """Return the shapes of the outcome, from those of the arguments; None if it cannot.
-
-        Of arguments on a device; None is the CPU.
-        """
+        """Infer the shapes of the outcome on a device (None is the CPU); None if unknown."""
         return None
 
     def map_function(
         self, flat: FlatFunction, axes: Sequence[int | None]
     ) -> Callable[[Sequence[Any]], Outcome]:
-        """Map ``flat`` over an axis of each of the arrays, to the first axis of the outcome's."""
+        """Map ``flat`` over an axis of each array, to the first axis of each result."""
         raise NotImplementedError
 
     def map_pullback(self, pullback: Pullback, axes: Sequence[int | None]) -> Pullback:
-        """Map a pullback over an axis of each of the cotangents, to the first of the gradients'.
+        """Map a pullback over an axis of each cotangent, to the first axis of each gradient.
 
-        Those that are None, zero, are not mapped, and have None as their axis.
+        Cotangents of None (zero) are not mapped; their axis is None.
         """
         raise NotImplementedError
 
@@ -152,10 +148,10 @@ class Slot:
 
 
 class FlatFunction:
-    """A function of the tracked arrays of a call, as arrays of the function's library.
+    """A function of the tracked arrays of a call, converted to the function's library.
 
-    `differentiation` is that library's; `device` that of the caller's arrays, if they are sent to
-    another one. `run` is the function of a list of arrays; by default what was `call`-ed.
+    `differentiation` is that library's; `device` is the caller's, if arrays move to another one.
+    `run` is the function of a list of arrays; by default it makes the `call`.
     """
 
     def __init__(
@@ -170,7 +166,7 @@ class FlatFunction:
         self.shapes: Outcome | None = None  # of the result, if the caller gave them
         self.call: tuple[Any, Any, Any] | None = None  # the function, its arguments with slots
         self.borrows = False  # see `Differentiation.borrows`
-        self.constants: list[Any] = []  # the caller's, as views: they are not to be written either
+        self.constants: list[Any] = []  # views of the caller's arrays, which must not be written
 
     def __call__(self, arrays: Sequence[Any]) -> Outcome:
         if self.run is not None:
@@ -182,15 +178,15 @@ class FlatFunction:
         return _outcome(self, function(*_filled(args, arrays), **kwargs))
 
     def is_float(self, x: Any) -> bool:
-        """Whether a gradient may be asked with respect to an array, or a `Shape`."""
+        """Whether an array, or a `Shape`, may have a gradient."""
         return self.options.differentiable and self.differentiation.is_float(x)
 
     def argument(self, x: Any) -> Any:
-        """Convert an array that is no longer tracked for the function."""
+        """Convert an array of the call, without its tracking, for the function."""
         return self.constant(x, None, borrow=self.borrows)
 
     def constant(self, x: Any, cast: Cast | None, borrow: bool = False) -> Any:
-        """Convert an array that nobody tracks for the function, as `adapt` has it."""
+        """Convert an untracked array for the function, with the options of `adapt`."""
         try:
             if borrow:
                 return imported(x, self.options.library)
@@ -201,7 +197,7 @@ class FlatFunction:
 
     @property
     def cast(self) -> Callable[[Any], Any]:
-        """The function that casts an array of the outcome as ``result_dtype=`` asks."""
+        """The function that casts an array of the outcome to ``result_dtype=``."""
         cast, own = self.options.result_cast, self.differentiation
         if own is NO_GRADIENTS:
             return partial(converted, to=self.options.library, cast=cast)
@@ -218,9 +214,9 @@ class FlatFunction:
             raise error_of_result(self.options, error, x) from None
 
     def gradient(self, wanted: Sequence[bool], given: Sequence[bool]) -> FlatFunction:
-        """Return the function of the arrays and cotangents that returns the gradients.
+        """Return the function from arrays and cotangents to gradients.
 
-        `wanted`: at which of the arrays. `given`: which of the outcome's floats have a cotangent.
+        `wanted`: which arrays get a gradient; `given`: which floats have a cotangent.
         """
         count = len(wanted)
 
@@ -234,13 +230,13 @@ class FlatFunction:
         return FlatFunction(self.options, self.differentiation, self.device, run)
 
     def mapped(self, axes: Sequence[int | None]) -> FlatFunction:
-        """Return the function mapped over an axis of the arrays that have one there."""
+        """Return the function mapped over an axis of each array; None: not mapped."""
         run = self.differentiation.map_function(self, axes)
         return FlatFunction(self.options, self.differentiation, self.device, run)
 
 
 def tracking_library(x: Any) -> Differentiation | None:
-    """Return how the library differentiates that tracks an array; None if none does."""
+    """Return the `Differentiation` of the library that tracks an array; None if none does."""
     native = unwrapped(x)
     library = RECOGNIZED[type(native)].library
     found = None if library is None else library.differentiation()
@@ -250,9 +246,9 @@ def tracking_library(x: Any) -> Differentiation | None:
 def find_tracked(
     options: Options, args: Any, kwargs: Any
 ) -> tuple[Differentiation, list[Any]] | None:
-    """Find the library that tracks arrays among the arguments, and those arrays.
+    """Find the tracked arrays among the arguments, and the `Differentiation` that tracks them.
 
-    None if the function's own library tracks them, or nobody.
+    None if there are none, but for those that the function's own library tracks.
     """
     tracked: dict[int, Any] = {}
     first: Differentiation | None = None
@@ -264,8 +260,8 @@ def find_tracked(
             continue
         if first is not None and found is not first:
             raise ConversionError(
-                f"{options.function} was called with arrays that two libraries follow: no gradient "
-                "crosses more than one border. Detach those of one library"
+                f"{options.function} was called with arrays that two libraries track, but "
+                "gradients can only cross from one: detach the arrays of the other"
             )
         first = found
         tracked[id(x)] = x
@@ -308,11 +304,11 @@ def call_tracked(
 
 
 def _result_type(options: Options, tracked: ArrayType, args: Any, kwargs: Any) -> ArrayType:
-    """Return the type of the results, which are tracked as well, or raise the error."""
+    """Return the type of the results, which are tracked as well."""
     if arrays_in(options.out.of(args, kwargs)):
         raise ConversionError(
-            f"{options.function} cannot write to out in a call that {tracked.library} follows. "
-            "Leave out= away, and take what is returned"
+            f"{options.function} cannot write to out in a call that {tracked.library} tracks: omit "
+            "out= and use the function's result"
         )
     like = options.result_like
     if like is None:
@@ -322,15 +318,15 @@ def _result_type(options: Options, tracked: ArrayType, args: Any, kwargs: Any) -
     if goal is not None and goal.library == tracked.library:
         return goal
     raise ConversionError(
-        f"{options.function} was adapted with result_like={like.given!r}, and that argument "
-        f"is no array of {tracked.library}, which follows this call and its results"
+        f"{options.function} was adapted with result_like={like.given!r}, but that argument is not "
+        f"an array of {tracked.library}, which tracks this call and its results"
     )
 
 
 def cast_tracked(
     cast: Cast | None, tracking: Differentiation, function: str, keyword: str, x: Any
 ) -> Any:
-    """Cast an array that is tracked to the data type that a keyword of `adapt` asks for."""
+    """Cast a tracked array to the data type of a keyword of `adapt`."""
     if cast is None:
         return x
     given = data_type_named(x.dtype)
@@ -339,8 +335,8 @@ def cast_tracked(
         return x
     if not allowed(given, wanted, cast.casting):
         raise ConversionError(
-            f"{function} is adapted with {keyword}= {wanted.name}, and casting={cast.casting!r} "
-            f"does not allow that from {given.name}"
+            f"{function} is adapted with {keyword}= {wanted.name}, but casting={cast.casting!r} "
+            f"does not allow that cast from {given.name}"
         )
     try:
         return tracking.cast(x, wanted.name)
@@ -349,7 +345,7 @@ def cast_tracked(
 
 
 def dtype_of(x: Any) -> DataType:
-    """Return the data type of an array, which may have no memory, as a tracer."""
+    """Return the data type of an array, even without memory, such as a tracer."""
     try:
         return inspect(x).dtype
     except (TypeError, BufferError):
@@ -357,7 +353,7 @@ def dtype_of(x: Any) -> DataType:
 
 
 def _with_keyword(message: str, keyword: str) -> str:
-    """Name the keyword of `adapt` in a message of `convert`, whose dtype= it is."""
+    """Replace dtype= in a message of `convert` by the keyword of `adapt`."""
     return re.sub(r"\bdtype=", f"{keyword}=", message)
 
 
@@ -367,7 +363,7 @@ _NARROWER = {
 
 
 def error_of_result(options: Options, error: BufferError, x: Any) -> BufferError:
-    """Return the error for an array of a result: as of `convert`, whose dtype= is another here."""
+    """Return the error for a result, from that of `convert`."""
     advised = "dtype=" in str(error)
     if isinstance(error, ConversionError):
         error = ConversionError(_with_keyword(str(error), "result_dtype"), error.route)
@@ -377,14 +373,14 @@ def error_of_result(options: Options, error: BufferError, x: Any) -> BufferError
         narrower = _NARROWER.get(given)
         asked = "" if narrower is None else f'{{"{given}": "{narrower}"}}'
         error.add_note(
-            f"Pass result_dtype={asked} to adapt, which casts results as dtype= does arguments; "
-            "or cast results in the function."
+            f"Pass result_dtype={asked} to adapt, which casts the results; or cast them in the "
+            "function."
         )
     return error
 
 
 def add_advice(options: Options, x: Any, error: BaseException) -> None:
-    """Add to the error for an array that a library tracks how `arraybridge.adapt` takes it."""
+    """Add to the error for a tracked array which options of `arraybridge.adapt` accept it."""
     tracking = tracking_library(x)
     if tracking is None:
         return
@@ -406,7 +402,7 @@ def _filled(tree: Any, *groups: Sequence[Any]) -> Any:
 
 
 class _Collector:
-    """The arrays, or the shapes, of a result, while it is taken apart."""
+    """Collects the arrays, or shapes, of a result."""
 
     def __init__(self, flat: FlatFunction) -> None:
         self.flat = flat
@@ -437,7 +433,7 @@ def _outcome(flat: FlatFunction, result: Any) -> Outcome:
         else:
             given = shapes.others[len(found.others) : len(found.others) + 1]
             dtype = given[0].dtype if given and type(x) in _PYTHON else None
-            # On the host, wherever the library has its arrays.
+            # A number: on the host, wherever the library's arrays are.
             return found.take(converted(np.asarray(x, dtype), "numpy", options.result_cast))
         return found.take(flat.cast(native))
 
@@ -445,7 +441,7 @@ def _outcome(flat: FlatFunction, result: Any) -> Outcome:
 
 
 def _given_shapes(flat: FlatFunction, natives: list[Any]) -> Outcome:
-    """Read ``result_shape_dtypes``: a tree of objects with a shape and a dtype, or its function."""
+    """Read ``result_shape_dtypes``: a tree of objects with shape and dtype, or its function."""
     assert flat.call is not None
     given, (_, args, kwargs) = flat.options.result_shape_dtypes, flat.call
     if callable(given) and not hasattr(given, "shape"):
@@ -455,9 +451,8 @@ def _given_shapes(flat: FlatFunction, natives: list[Any]) -> Outcome:
     def take(x: Any) -> Any:
         if not _has_shape(x):
             raise TypeError(
-                f"result_shape_dtypes of {flat.options.function} has a {type(x).__name__}: it is "
-                "made of objects with a shape and a dtype, such as "
-                "jax.ShapeDtypeStruct((3,), 'float32')"
+                f"result_shape_dtypes of {flat.options.function} has a {type(x).__name__}: pass "
+                "objects with a shape and a dtype, such as jax.ShapeDtypeStruct((3,), 'float32')"
             )
         return found.take(Shape(tuple(x.shape), str(x.dtype).rpartition(".")[2]))
 

@@ -35,11 +35,10 @@ _NOTHING = object()
 
 
 class Converted:
-    """An array that was passed: `given` by the caller, `seen` by the function.
+    """An array argument: `given` by the caller, `seen` by the function.
 
-    `copied` says what is known of ``seen``, if it is a copy that may have to be written back;
-    `address` is that of ``seen``, if it is a view to whose array the function may give other
-    memory.
+    `copied` is set if ``seen`` is a copy that may have to be written back; `address` is that of
+    ``seen`` if it is a view whose memory the function may replace.
     """
 
     __slots__ = ("address", "copied", "given", "seen")
@@ -51,17 +50,17 @@ class Converted:
 
 
 class Call:
-    """The arrays of one call, as passed by the caller and as seen by the function."""
+    """The arrays of one call, as the caller passed them and as the function sees them."""
 
     __slots__ = ("arguments", "count", "device", "model", "options", "outputs", "result_type")
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.arguments: list[Converted] = []
-        self.count = 0  # how many of them are the call's, and not sent to a generator
+        self.count = 0  # how many are arguments of the call, rather than sent to a generator
         self.result_type: ArrayType | None = None  # of the arrays of the result; None: any
-        self.device: Device | None = None  # of these, if they move
-        self.model: Any = None  # the argument that says so; None: the first
+        self.device: Device | None = None  # of the arrays of the result, if they are moved
+        self.model: Any = None  # the argument that determines both; None: the first array
         self.outputs: Any = ()
 
     def convert_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -81,15 +80,15 @@ class Call:
         if self.model is _NOTHING and self.arguments:
             assert like is not None
             raise TypeError(
-                f"{options.function} was adapted with result_like={like.given!r}, and that "
-                "argument is not an array in this call, as another is"
+                f"{options.function} was adapted with result_like={like.given!r}, but that "
+                "argument is not an array in this call: pass an array"
             )
         if out is not None:
             self.outputs = check_outputs(options, out, self.arguments)
         return seen, kwargs
 
     def convert_sent(self, value: Any) -> Any:
-        """Convert a value that is sent to a generator; forget those sent before."""
+        """Convert a value that is sent to a generator; drop those sent before."""
         del self.arguments[self.count :]
         return mapped(self._argument, value, is_array)
 
@@ -103,18 +102,18 @@ class Call:
         return mapped(self._result, result, is_array)
 
     def fail(self, error: BaseException) -> None:
-        """Finish a call that raised: what was written until then is written back."""
+        """Finish a call that raised: write back the changes made until then."""
         for lost in self._write_back(list):
-            if str(lost) != str(error):  # a generator may have had it before
+            if str(lost) != str(error):  # a generator may have raised it already
                 error.add_note(str(lost))
 
     def _write_back(self, results: Callable[[], list[Any]]) -> list[Exception]:
-        """Write changes to copies back to the arguments; return why some cannot be written."""
+        """Write changes to copies back to the arguments; return the errors."""
         errors: list[Exception] = []
         for argument in self.arguments:
             address = self.options.address if argument.address is not None else None
             if address is not None and address(argument.seen) != argument.address:
-                argument.address = None  # the function gave it other memory: a copy from now on
+                argument.address = None  # the function replaced its memory: now it is a copy
                 argument.copied = Copied.replaced(argument.given, argument.seen)
             if argument.copied is not None:
                 try:
@@ -133,9 +132,9 @@ class Call:
         options = self.options
         if lazy_library(x) is not None:
             raise TypeError(
-                f"{no_array(x)}, or have {options.function} called on its blocks when they are "
-                'computed: adapt(..., blockwise=True), signature="(i)->(i)" along whole axes, '
-                "depth=1 with a margin"
+                f"{no_array(x)}, or apply {options.function} to its blocks when they are computed: "
+                'adapt(..., blockwise=True), signature="(i)->(i)" for whole axes, depth=1 for '
+                "blocks with a margin"
             )
         try:
             native, source = as_source(x)
@@ -143,7 +142,7 @@ class Call:
                 self._aim(x, native)
             own = source.name == options.library
             if own and not options.converts_own:
-                argument = Converted(x, native)  # as it is, gradients and tracers too
+                argument = Converted(x, native)  # unchanged, even with gradients or a tracer
             else:
                 argument = self._converted(x, native, source)
         except (BufferError, TypeError) as error:
@@ -154,7 +153,7 @@ class Call:
         return argument.seen
 
     def _converted(self, given: Any, native: Any, source: Library) -> Converted:
-        """Convert an argument to the function's library; remember a copy, which may be written."""
+        """Convert an argument to the function's library; record a copy that may be written."""
         options = self.options
         seen = None if options.conversion or options.cast else viewed(native, options.library)
         is_view = seen is not None
@@ -168,13 +167,13 @@ class Call:
             info = source.describe(native)
             is_view = not info.size or target.describe(seen).pointer == info.pointer
         if not is_view:
-            if not is_capsule(given):  # else nobody has what was in it
+            if not is_capsule(given):  # nobody else has the memory of a consumed capsule
                 again = partial(options.convert, native)
                 argument.copied = Copied(native, source, info, seen, again)
         elif options.address is not None:
             try:
                 argument.address = options.address(seen)
-            except RuntimeError:  # inside transformations tensors have no memory
+            except RuntimeError:  # inside a transformation tensors have no memory
                 argument.address = None
         return argument
 
@@ -188,7 +187,7 @@ class Call:
     def _result(self, x: Any) -> Any:
         """Convert a result, or a leaf of one."""
         if not is_array(x) or not RECOGNIZED[type(x)].in_memory:
-            return x  # a graph that the function made is what it wanted to give
+            return x  # the function meant to return a graph
         options, goal, cast = self.options, self.result_type, self.options.result_cast
         if cast is not None:
             given = dtype_of(x)
@@ -217,7 +216,7 @@ class Call:
             raise error_of_result(options, error, x) from None
 
     def _passed(self, x: Any) -> Any:
-        """Return the argument that an array of a result is, as the caller passed it."""
+        """Return the caller's array if the function returned an argument."""
         for argument in self.arguments:
             if argument.copied is not None and argument.copied.stands_for(x):
                 return argument.given
@@ -228,7 +227,7 @@ class Call:
 
 
 def _same_memory(given: Any, seen: Any) -> bool:
-    """Whether the function saw the caller's own array: not a copy, nor a consumed capsule."""
+    """Whether the function saw the caller's memory, rather than a copy or a consumed capsule."""
     native = unwrapped(given)
     if native is seen:
         return True
@@ -239,7 +238,7 @@ def _same_memory(given: Any, seen: Any) -> bool:
     a, b = inspect(native), inspect(seen)
     if (a.shape, a.dtype) != (b.shape, b.dtype):
         return False
-    return not a.size or (  # of no elements nothing is pending
+    return not a.size or (  # without elements nothing is pending
         (a.pointer, a.pending) == (b.pointer, b.pending)
         and relaxed(a.shape, a.strides) == relaxed(b.shape, b.strides)
         and (a.device == b.device or (a.device.host and b.device.host))
@@ -247,7 +246,7 @@ def _same_memory(given: Any, seen: Any) -> bool:
 
 
 def _is_plain_view(a: Any, b: Any) -> bool:
-    """Whether two arrays are the same memory in C order, as far as coarse signatures say so."""
+    """Whether coarse signatures show that two arrays are the same memory in C order."""
     one: Any
     other: Any
     one, other = RECORDS[type(a)].library, RECORDS[type(b)].library
@@ -264,12 +263,12 @@ def _is_plain_view(a: Any, b: Any) -> bool:
 
 
 def _points(library: Any, kind: type) -> bool:
-    """Whether a library has coarse signatures of a type of arrays, and their addresses."""
+    """Whether a library has coarse signatures and addresses for a type of arrays."""
     return library is not None and library.pointer is not None and library.has_edges(kind)
 
 
 def _in_c_order(library: Library, key: Any) -> tuple[DataType, Device] | None:
-    """Return what arrays in C order, as their memory has them, are of and where; else None."""
+    """Return the data type and device of arrays in C order; None for others, or if unknown."""
     try:
         s = None if key is None else library.decode(key)
         return (s.dtype, s.device) if s is not None and s.c_contiguous and not s.pending else None
@@ -277,5 +276,5 @@ def _in_c_order(library: Library, key: Any) -> tuple[DataType, Device] | None:
         return None
 
 
-_alike: dict[Any, bool] = {}  # whether the arrays of two signatures have one layout
+_alike: dict[Any, bool] = {}  # whether arrays of two signatures have the same layout
 forgetting(_alike.clear)

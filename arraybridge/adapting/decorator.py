@@ -197,7 +197,7 @@ def adapt(
     """
     if not isinstance(library, str | ModuleType):
         return _adapted(library)
-    name = known_name(library)  # a misspelled one is an error here; a missing one at the first call
+    name = known_name(library)  # not imported: a missing library is an error at the first call
     if result not in ("caller", "function"):
         try:
             known_name(result)
@@ -207,18 +207,20 @@ def adapt(
             raise ValueError(f"result is {result!r}{hint}? {error}") from None
     if result != "caller" and (result_like is not None or differentiable or callback):
         raise ValueError(
-            f"result={result!r} goes without result_like=, differentiable= and callback=, which "
-            "give the caller's kind"
+            f"result={result!r} cannot be combined with result_like=, differentiable= or "
+            "callback=, which return arrays of the caller's kind"
         )
     if differentiable and not differentiates(name):
         raise ValueError(
-            f"{name} has no gradients that arraybridge knows: differentiable=True is for functions "
-            "of PyTorch and JAX"
+            f"{name} has no gradients that arraybridge supports: differentiable=True needs a "
+            "function of PyTorch or JAX"
         )
     if result_shape_dtypes is not None and not (differentiable or callback):
-        raise ValueError("result_shape_dtypes= is for callback=True and differentiable=True")
+        raise ValueError("result_shape_dtypes= needs callback=True or differentiable=True")
     if (differentiable or callback) and (order is not None or casting == "same_value"):
-        raise ValueError("order= and 'same_value' go without differentiable= and callback=")
+        raise ValueError(
+            "order= and casting='same_value' cannot be combined with differentiable= or callback="
+        )
     lazy = _lazy_options(blockwise, signature, depth, boundary)
     if lazy is not None:
         lazy |= {"library": name, "copy": copy, "alias_readonly": alias_readonly}
@@ -243,12 +245,12 @@ def adapt(
 def _lazy_options(
     blockwise: object, signature: str | None, depth: object, boundary: object
 ) -> dict[str, Any] | None:
-    """Return how the arrays of a lazy library are taken; None if they are not."""
+    """Return the options for arrays of a lazy library; None if they are not accepted."""
     if signature is not None and depth is not None:
-        raise ValueError("signature= is for whole axes, and depth= for blocks: pass one")
+        raise ValueError("signature= is for whole axes, depth= for blocks: pass only one")
     if not blockwise and signature is None and depth is None:
         if boundary is not None:
-            raise ValueError("boundary= is what lies beyond the ends: pass depth= as well")
+            raise ValueError("boundary= needs depth=: pass both")
         return None
     axes = None if signature is None else Signature(signature)
     return {"blockwise": blockwise, "signature": axes, "depth": depth, "boundary": boundary}
@@ -271,8 +273,8 @@ def _adapted(
         return type(function)(_adapted(function.__func__, static=static, lazy=lazy, **keywords))
     if not callable(function):
         raise TypeError(
-            f"adapt() takes a function or another callable, got a {type(function).__name__}; "
-            "of several decorators, adapt is the first to be applied: write it lowest"
+            f"adapt() takes a function or another callable, got a {type(function).__name__}: "
+            "put adapt below other decorators"
         )
     options = Options(function, method_of=None if static else _class_of(function), **keywords)
     wrap = next(wrap for is_kind, wrap in _WRAPPERS if is_kind(function))
@@ -280,17 +282,17 @@ def _adapted(
     if options.callback:
         if wrap is not _function:
             raise TypeError(
-                f"{options.function} is a coroutine or a generator: differentiable= and callback= "
-                "are for functions that return"
+                "differentiable= and callback= need a plain function, but "
+                f"{options.function} is a coroutine or a generator"
             )
         wrapper = _tracked(function, options, wrapper)
     if lazy is not None:
         if wrap is not _function:
-            raise TypeError("blockwise=, signature= and depth= are for plain functions")
+            raise TypeError("blockwise=, signature= and depth= need a plain function")
         update_wrapper(wrapper, function, updated=())
         wrapper = _lazy(wrapper, lazy)
     wrapper.__annotations__ = {}
-    plain = isinstance(function, FunctionType)  # an object's own attributes stay its own
+    plain = isinstance(function, FunctionType)  # the attributes of other objects are not copied
     update_wrapper(wrapper, function, updated=("__dict__",) if plain else ())
     if not hasattr(function, "__name__"):
         inner = function.func if isinstance(function, partial) else type(function)
@@ -299,7 +301,7 @@ def _adapted(
 
 
 def _class_of(function: Any) -> tuple[str, str] | None:
-    """Return (module, name) of the class in whose body a function is defined, or None."""
+    """Return (module, name) of the class that a function is defined in, or None."""
     if not isinstance(function, FunctionType):
         return None
     scope = function.__qualname__.rpartition(".")[0]
@@ -321,7 +323,7 @@ def _function(function: Function, options: Options) -> Function:
 
 
 def _tracked(function: Function, options: Options, plain: Function) -> Function:
-    """Adapt a function for arrays that another library tracks, too."""
+    """Adapt a function for arrays that another library tracks as well."""
 
     def adapted(*args: Any, **kwargs: Any) -> Any:
         found = find_tracked(options, args, kwargs)
@@ -333,7 +335,7 @@ def _tracked(function: Function, options: Options, plain: Function) -> Function:
 
 
 def _lazy(function: Function, lazy: dict[str, Any]) -> Function:
-    """Call an adapted function later if a lazy library's array is passed, else at once."""
+    """Defer the call of an adapted function if an array of a lazy library is passed."""
 
     def adapted(*args: Any, **kwargs: Any) -> Any:
         for x in (*args, *kwargs.values()):
@@ -366,7 +368,7 @@ def _generator_function(function: Function, options: Options) -> Function:
         generator = function(*args, **kwargs)
         resume, value = generator.send, None
         try:
-            while True:  # what `yield from` does (PEP 380), with conversions
+            while True:  # `yield from` (PEP 380) with conversions
                 try:
                     item = resume(value)
                 except StopIteration as stop:
@@ -380,7 +382,7 @@ def _generator_function(function: Function, options: Options) -> Function:
                 else:
                     resume, value = generator.send, call.convert_sent(value)
         except BaseException as error:
-            value = None  # what was thrown has this frame in its traceback
+            value = None  # breaks a cycle: a thrown exception refers to this frame
             generator.close()
             call.fail(error)
             raise

@@ -21,11 +21,11 @@ _POSITIONAL = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.POSITIONAL_ONLY)
 class Options:
     """The options of an adapted function; see :func:`arraybridge.adapt`.
 
-    `function` is its name, for messages; `library` the one that it is written for, by arraybridge's
-    name; `own_type` that of its arrays; `method_of` the module and the name of the class in whose
-    body it is defined. `convert` converts an argument to the library, as `conversion` and `cast`
-    ask; with `converts_own` those of its own library, too. `moves_results`: results may be sent to
-    another device. `memo` is what a library keeps of the function.
+    `function` is its name for messages; `library` the name of the library that it is written for;
+    `own_type` the type of that library's arrays; `method_of` the module and name of the class that
+    it is defined in. `convert` converts an argument with the options `conversion` and `cast`; with
+    `converts_own` also the arguments of the function's library. `moves_results`: results may be
+    sent to another device. `memo`: what a library stores about the function.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Options:
 
     @cached_property
     def address(self) -> Callable[[Any], int] | None:
-        """The function that returns an array's address, if arrays may be given other memory."""
+        """The function that returns an array's address, if an array's memory can be replaced."""
         library = library_named(self.library)
         return None if type(library).address is Library.address else library.address
 
@@ -78,7 +78,7 @@ class Options:
         return Argument(self._function, "out", optional=True)
 
     def split_self(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Split positional arguments into the object that a method is called on, and the rest."""
+        """Split positional arguments into ``self`` of a method, if it is one, and the rest."""
         if self.method_of is not None and args:
             classes = ((cls.__module__, cls.__qualname__) for cls in type(args[0]).__mro__)
             if self.method_of in classes:
@@ -86,15 +86,15 @@ class Options:
         return (), args
 
     def add_note(self, error: BaseException, what: str = "an argument") -> None:
-        """Add to the error of a conversion of which call it was."""
-        error.add_note(f"That was {what} of {self.function}, adapted by arraybridge.")
+        """Add the call to the error of a conversion."""
+        error.add_note(f"Raised for {what} of {self.function}, adapted by arraybridge.")
 
 
 class Argument:
     """An argument of a function, by name or position; ValueError if the function has none.
 
-    An optional one may be missing, and counts only where it has a default, as NumPy's ``out=None``:
-    a function of ``out`` and ``target`` is of other arguments.
+    An optional one may be missing, and counts only if it has a default, as NumPy's ``out=None``: an
+    ``out`` without one has another meaning.
     """
 
     __slots__ = ("given", "name", "position")
@@ -126,7 +126,7 @@ class Argument:
             self.name = None
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what a call has for it, or None."""
+        """Return the value that a call passes for it, or None."""
         if self.name is not None and self.name in kwargs:
             return kwargs[self.name]
         if self.position is not None and self.position < len(args):
@@ -136,6 +136,6 @@ class Argument:
 
 def name_of(function: Any) -> str:
     """Return the name of a function for messages."""
-    if isinstance(function, BuiltinFunctionType):  # that of torch.sum has a hidden class in it
+    if isinstance(function, BuiltinFunctionType):  # torch.sum's __qualname__ has a hidden class
         return function.__name__
     return getattr(function, "__qualname__", None) or repr(function)

@@ -1,7 +1,7 @@
-"""What an adapted function writes to its arguments, and how the caller comes to see it.
+"""Making the caller see what an adapted function writes to its arguments.
 
-A view is written directly, and a copy written back after the call. What can take neither is an
-error: of the argument ``out`` before the call, of others once the function has written.
+A view is written directly; a copy is written back after the call. If neither is possible it is an
+error: for the argument ``out`` before the call, for others once the function has written to it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from .options import Options
 
 
 class Copied:
-    """An argument, of a library, that had to be copied for the function.
+    """An argument that had to be copied for the function.
 
-    `info` describes it, `seen` is the copy, and `again` makes such a copy of what the caller's
-    array holds by then.
+    `info` describes it, `seen` is the copy, and `again` makes another one from the current elements
+    of the caller's array.
     """
 
     __slots__ = (
@@ -52,7 +52,7 @@ class Copied:
 
     @classmethod
     def replaced(cls, given: Any, seen: Any) -> Copied:
-        """Return the view of an argument that the function gave other memory, as a copy of it."""
+        """Treat a view of an argument whose memory the function replaced as a copy of it."""
         self = cls.__new__(cls)
         self.seen, self.home = seen, _library_of(seen)
         self.array, self.library = as_source(given)
@@ -62,9 +62,9 @@ class Copied:
         return self
 
     def _keep(self, made: TensorInfo) -> None:
-        """Keep the memory of the copy alive, off the host by an array of our own.
+        """Keep the memory of the copy alive, on other devices by a second array.
 
-        The function may give its array another shape, or other memory: ``t_``, ``x.data =``.
+        The function may change the shape or memory of its array: ``t_``, ``x.data =``.
         """
         home, self.made = self.home, made
         self.memory: Any
@@ -76,12 +76,12 @@ class Copied:
             self.memory, self.keeper = home.alias(self.seen), home
 
     def _state(self) -> object:
-        """Return what shows writes to the copy: its elements, or PyTorch's version counter.
+        """Return what writes to the copy change: its elements, or PyTorch's version counter.
 
-        Elements off the host are fetched if they came from it; else None: nobody knows.
+        Elements on a device are fetched if they came from the host; else None, unknown.
         """
         if not self.made.device.host:
-            with suppress(RuntimeError):  # of inference tensors, which count nothing
+            with suppress(RuntimeError):  # inference tensors have no version counter
                 version = getattr(self.seen, "_version", None)
                 if version is not None:
                     return version
@@ -98,15 +98,16 @@ class Copied:
         return why
 
     def stands_for(self, x: Any) -> bool:
-        """Whether ``x``, which the function returned, is the caller's array as the function saw it.
+        """Whether ``x``, a result of the function, is its copy of the caller's array.
 
-        Never of one that cannot be written, whether or not the function did.
+        Always False if the caller's array cannot be written, so that results do not depend on
+        whether the function wrote to it.
         """
         if type(x) is not type(self.seen):
             return False
         try:
             now = self.home.describe(x)
-        except Exception:  # it has no memory, as the conversion of the result says
+        except Exception:  # it has no memory: converting the result raises the error
             return False
         made = self.made
         same = (now.pointer, now.shape, now.strides, now.dtype, now.pending) == (
@@ -115,11 +116,11 @@ class Copied:
         return same and self.why_not() is None
 
     def write_back(self, results: Callable[[], list[Any]]) -> None:
-        """Write the function's changes to the copy to the caller's array, if there are any.
+        """Write any changes of the copy to the caller's array.
 
-        `results` returns what the function gives: if the copy itself is there, nothing is lost.
-        Else it is a ConversionError if the caller's array cannot be written; and in any case if
-        that array has changed meanwhile, so that one of the two writes would be lost.
+        ConversionError if that cannot be written, unless the copy is among the results of the
+        function (`results` returns them), which then has the changes. ConversionError also if the
+        array was changed meanwhile: one of the two writes would be lost.
         """
         now = self.home.describe(self.seen)
         problem = self._follow(now)
@@ -132,7 +133,7 @@ class Copied:
             problem = problem or lost
         if problem and all(x is not self.seen for x in results()):
             raise ConversionError(
-                f"the function {problem}: pass copy=True to adapt, and take what it returns"
+                f"the function {problem}: pass copy=True to adapt and use the function's result"
             )
 
     def _why_lost(self, now: TensorInfo) -> str | None:
@@ -146,9 +147,9 @@ class Copied:
         return f"wrote to the copy of an argument that cannot be written ({info.library}, {why})"
 
     def _follow(self, now: TensorInfo) -> str | None:
-        """Take other memory that the function gave its array for the copy's; return what is wrong.
+        """Follow the copy if the function replaced its memory; return what is wrong, if anything.
 
-        Other memory for the same elements is what is written to the caller's array from now on.
+        New memory of the same shape and data type is what is written back from then on.
         """
         made = self.made
         if now.pointer == made.pointer:
@@ -163,10 +164,10 @@ class Copied:
     def _write(self) -> None:
         if isinstance(self.before, bytes) and _elements(self.again(), self.home) != self.before:
             raise ConversionError(
-                "the function wrote to the copy of an argument whose own memory was written "
-                "meanwhile, as it is where two arguments share memory: one of the writes would be "
-                "lost. Pass arrays that share no memory, or pass copy=True to adapt, and take what "
-                "it returns"
+                "the function wrote to the copy of an argument whose memory was also written "
+                "meanwhile, for example because two arguments share it: one of the writes would be "
+                "lost. Pass arrays that share no memory, or pass copy=True to adapt and use the "
+                "function's result"
             )
         info = self.info
         if info.pending or not info.device.host:
@@ -186,10 +187,10 @@ class Copied:
 def check_outputs(
     options: Options, out: Any, arguments: list[Any]
 ) -> list[tuple[Any, tuple[int, ...]]]:
-    """Check the arrays of ``out`` before a call, and return what `check_shapes` takes afterwards.
+    """Check the arrays of ``out`` before a call; return the arguments of `check_shapes`.
 
-    ConversionError if the caller would not see what the function writes. The arguments are of
-    `arraybridge.adapting.call.Converted`.
+    ConversionError if the caller would not see what the function writes. ``arguments`` are
+    `arraybridge.adapting.call.Converted` objects.
     """
     found = []
     for x in leaves(out, is_array):
@@ -197,7 +198,7 @@ def check_outputs(
         if isinstance(x, np.generic):
             raise ConversionError(
                 f"{options.function} cannot write to the {name} that was passed as out "
-                "(a scalar of NumPy never changes): pass an array, numpy.empty(())"
+                "(NumPy scalars cannot be written): pass an array, such as numpy.empty(())"
             )
         if not is_array(x):
             continue
@@ -206,7 +207,7 @@ def check_outputs(
         if why is not None:
             raise ConversionError(
                 f"{options.function} cannot write to the {name} that was passed as out "
-                f"({why}): omit out=, and take what is returned"
+                f"({why}): omit out= and use the function's result"
             )
         found.append((argument.seen, tuple(argument.seen.shape)))
     return found
@@ -217,8 +218,8 @@ def check_shapes(options: Options, outputs: list[tuple[Any, tuple[int, ...]]]) -
     for seen, shape in outputs:
         if tuple(seen.shape) != shape:
             raise ConversionError(
-                f"{options.function} gave its argument out the shape {tuple(seen.shape)}; the "
-                f"array that was passed has {shape}"
+                f"{options.function} gave its argument out the shape {tuple(seen.shape)}, but the "
+                f"array passed as out has {shape}: pass one of the right shape"
             )
 
 
@@ -226,7 +227,7 @@ def _why_unseen(options: Options, seen: Any, copied: Copied | None) -> str | Non
     """Return why the caller would not see what is written to ``seen``, or None."""
     library = library_of_type(type(seen))
     if options.copy is True:
-        return "with copy=True the function has a copy of its own"
+        return "copy=True gives the function a copy"
     if library is None:
         return None
     if library.accepts.immutable:
@@ -264,7 +265,7 @@ def _elements(x: Any, library: Library) -> bytes:
 
 
 def _on_host(x: Any, library: Library) -> tuple[Any, Library]:
-    """Return an array that the CPU can read, and its library: ``x`` or a copy of it on the host."""
+    """Return ``x``, or a copy of it on the host if the CPU cannot read it, and its library."""
     if library.describe(x).device.host:
         return x, library
     host = fetched(x, library, library.describe(x))

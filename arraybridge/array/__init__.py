@@ -1,4 +1,4 @@
-"""``Array``: any library's array, or bare memory, as the standard's array object."""
+"""``Array``: an array of any library, or bare memory, as the standard's array object."""
 
 from . import fallback as fallback  # which gives Array its operators
 from .array import Array, from_dlpack

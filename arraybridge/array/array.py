@@ -1,7 +1,4 @@
-"""``Array``: an array of any library, or bare memory, with the protocols that every library reads.
-
-It carries, describes and exports; arithmetic belongs to the namespaces. ``from_dlpack`` makes one.
-"""
+"""``Array``: an array of any library, or bare memory, with every library's exchange protocols."""
 
 from __future__ import annotations
 
@@ -81,8 +78,8 @@ class Array(ArrayObject):
     def __init__(self, native: Any = None, library: Library | None = None) -> None:
         if not isinstance(library, Library):
             raise TypeError(
-                "an Array is made of an array by arraybridge.from_dlpack(x), and of numbers by "
-                "asarray of a namespace, such as arraybridge.xp.numpy.asarray(x)"
+                "Array() cannot be called: use arraybridge.from_dlpack(x) for an array, or "
+                "asarray of a namespace for numbers, such as arraybridge.xp.numpy.asarray(x)"
             )
         self._native = native
         self._library = library
@@ -242,7 +239,7 @@ class Array(ArrayObject):
         info = library.describe(x)
         check_stream(stream, info.device)
         if info.device == CPU:
-            stream = None  # nothing is sent to a producer on the CPU
+            stream = None  # producers on the CPU get no stream
         versioned = reads_versioned(max_version)
         route = export_route(info, max_version, dl_device, copy)
         if route.kind == "transfer":
@@ -364,7 +361,8 @@ class Array(ArrayObject):
             raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
         from ..protocols.cuda_array_interface import interface_of
 
-        return interface_of(self._library.export(self._native), stream=1)  # which waits by now
+        # Stream 1, the legacy default: the export has made it wait for the data.
+        return interface_of(self._library.export(self._native), stream=1)
 
     def __dir__(self) -> list[str]:
         members = {name: x for cls in reversed(type(self).__mro__) for name, x in vars(cls).items()}
@@ -376,8 +374,8 @@ class Array(ArrayObject):
             return str(self)
         if self.ndim:
             raise TypeError(
-                f"unsupported format string {spec!r} for an Array of the shape {self.shape}, as it "
-                "is for one number: format its elements, or numpy.array2string(numpy.asarray(x))"
+                f"format string {spec!r} needs an Array of zero dimensions, got the shape "
+                f"{self.shape}: format its elements, or numpy.array2string(numpy.asarray(x))"
             )
         return format(self._number(), spec)
 
@@ -470,7 +468,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         raise ConversionError(info.refused)
     if copy or (device is not None and device != info.device):
         target = library
-        if type(library).wrap is Library.wrap:  # it makes no arrays
+        if type(library).wrap is Library.wrap:  # it cannot make arrays
             from .fallback import fallback_library
 
             target = library_named(fallback_library(device or info.device))

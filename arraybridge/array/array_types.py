@@ -1,4 +1,4 @@
-"""Which objects are arrays, and of which type: the library, and native arrays or Arrays."""
+"""Which objects are arrays, and their type: the library, and native array or Array."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ArrayType(NamedTuple):
     """The type of an array, as callers see it."""
 
     library: str
-    wrapped: bool  # whether it is an :class:`Array` of the library, rather than its native array
+    wrapped: bool  # an :class:`Array` of the library rather than its native array
 
     def convert(
         self,
@@ -37,11 +37,11 @@ class ArrayType(NamedTuple):
         copy: bool | None = None,
         cast: Cast | None = None,
     ) -> Any:
-        """Convert ``x`` to this type; return ``x`` itself if it is of it and that is allowed."""
+        """Convert ``x`` to this type; return ``x`` itself if it has this type and may be shared."""
         native = unwrapped(x)
         own = RECOGNIZED[type(native)].array_type == (self.library, False)
         if own and device is None and copy is not True and cast is None:
-            found = native  # as it is, whatever it is: a tracer has no memory to look at
+            found = native  # without a look at its memory: a tracer has none
         else:
             try:
                 found = converted(native, self.library, cast, device=device, copy=copy)
@@ -58,11 +58,10 @@ class ArrayType(NamedTuple):
 
 
 class Recognized:
-    """What is known of the instances of a class.
+    """What is known about the instances of a class.
 
-    `is_array` is None if each must be asked, `in_memory` False for graphs and files. `library` is
-    the one that they belong to, if they are its native arrays in memory; `array_type` None if it is
-    not the same for all of them.
+    `is_array` is None if it depends on the instance, as may `array_type`; `in_memory` is False for
+    graphs and files. `library` is the owner of native arrays in memory.
     """
 
     __slots__ = ("array_type", "in_memory", "is_array", "library")
@@ -85,16 +84,15 @@ class Recognized:
 
 
 RECOGNIZED: ByType[Recognized] = ByType(Recognized)
-forgetting(RECOGNIZED.clear)  # a library that is registered may own classes that are known
+forgetting(RECOGNIZED.clear)  # a library registered later may own classes recorded here
 
 
 def is_array(x: Any) -> bool:
     """Whether adapt and unify treat ``x`` as an array.
 
-    An array of a library, an Array, a DLPack capsule, or what speaks DLPack or an array interface;
-    and what can only be refused: arrays that lie in no memory (graphs, files), and wrappers that
-    answer for an array. Not NumPy's scalars; nor mere buffers, of which nobody can say whether they
-    are meant as arrays.
+    True for arrays of a library, Arrays, DLPack capsules and objects with DLPack or an array
+    interface; also for arrays that are not in memory (graphs, files) and wrappers of arrays, which
+    then raise an error. False for NumPy scalars, and for buffers, which may not be meant as arrays.
     """
     known = RECOGNIZED[type(x)].is_array
     if known is not None:
@@ -121,21 +119,20 @@ def map_arrays(function: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def lazy_library(x: Any) -> Library | None:
-    """Return the lazy library whose array ``x`` is; None for anything else."""
+    """Return the lazy library that ``x`` is an array of; None for anything else."""
     return RECORDS[type(x)].lazy
 
 
 def unwrapped(x: Any) -> Any:
-    """Return the array underneath an Array; anything else as it is."""
+    """Return the array in an Array; anything else unchanged."""
     return x.__arraybridge__()[0] if isinstance(x, Array) else x
 
 
 def array_type_of(x: Any, source: Any = None) -> ArrayType:
-    """Return the type of an array; without a library, of the one that computes on its device.
+    """Return the type of an array; if no library owns it, that of its device's fallback library.
 
-    `source` is what ``x`` was converted to before, so that its producer is not called again.
-    ImportError or BufferError if there is no such library:
-    `arraybridge.array.fallback.fallback_library`.
+    `source` is a result of converting ``x`` before, so that its producer is not called again.
+    Raises as `fallback_library` does.
     """
     known = RECOGNIZED[type(x)].array_type
     if known is not None:
@@ -149,7 +146,7 @@ def array_type_of(x: Any, source: Any = None) -> ArrayType:
 
 
 def device_of(x: Any) -> Device | None:
-    """Return the device of an array; None if DLPack cannot name it or there is no memory."""
+    """Return the device of an array; None if it has no memory or DLPack has no such device."""
     try:
         return inspect(x).device
     except (ConversionError, RuntimeError, NotImplementedError):

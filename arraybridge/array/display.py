@@ -1,4 +1,4 @@
-"""How a notebook shows an Array; imported by the first that is shown."""
+"""How a notebook shows an Array; imported when the first one is shown."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from .array import Array
 
 _EDGE = 3  # elements at each end of an axis that is too long to show
-_MOST = 200  # elements that are all shown
+_MOST = 200  # elements; larger arrays are abbreviated
 _ROWS, _AXES = 40, 4
-_READ = 1 << 20  # bytes that are copied to be read, where elements are not stored as they are
-_COLUMNS = 56  # letters in a line of the card
+_READ = 1 << 20  # the most bytes copied to read values that need computing first
+_COLUMNS = 56  # characters per line
 
 
 def html_of(array: Array) -> str:
-    """Return what ``_repr_html_`` does: the kind of array, its values, its memory.
+    """Return the result of ``_repr_html_``: the type of array, its values, its memory.
 
-    Values are read where they are, in host memory: nothing is copied, and no audit sees it. What
-    NumPy cannot view is shown as its library prints it. It never raises.
+    Values in host memory are read in place, without a copy and unseen by audits. Arrays that NumPy
+    cannot view are shown as their library prints them. Never raises.
     """
     info: TensorInfo | None
     try:
@@ -46,7 +46,7 @@ def html_of(array: Array) -> str:
 
 
 def _printed(array: Array) -> str:
-    """Return how its library prints an array; bare memory says what it is."""
+    """Return the library's own repr; for bare memory that of the Array."""
     try:
         return repr(array) if array.native is None else array._printed()
     except Exception as error:
@@ -57,8 +57,8 @@ def _values(array: Array, info: TensorInfo) -> str:
     """Return the values, or those of the first block of an array of many axes."""
     native = in_place(array, info)
     if native is None:
-        if info.pending and info.nbytes > _READ:  # torch's repr, too, copies all of it
-            return f"not read, which would copy {info.nbytes:,} bytes"
+        if info.pending and info.nbytes > _READ:  # torch's repr would copy all of it as well
+            return f"values not shown: reading them would copy {info.nbytes:,} bytes"
         return _printed(array)
     if not native.size:
         return "no elements"

@@ -1,8 +1,8 @@
-"""``DType``: the data type of an Array whose library has data types of its own.
+"""``DType``: the data type of an Array whose library does not use NumPy's data types.
 
-NumPy's world (Dask, xarray, Ray, pandas) reads a data type by ``numpy.dtype(x.dtype)``, which
-``torch.float32`` is not. A DType is both: the library's to the library's namespaces, NumPy's to
-NumPy. Arrays of NumPy, JAX, CuPy and dpnp have NumPy's own data types and need none.
+Dask, xarray, Ray and pandas call ``numpy.dtype(x.dtype)``, which fails for ``torch.float32``. A
+DType works as both: the namespaces read the library's data type, NumPy reads its own. Arrays of
+NumPy, JAX, CuPy and dpnp have NumPy's data types and need none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy
 from ..dlpack import DataType
 from ..ndarrays import numpy_dtype
 
-# By which others tell arrays from data types.
+# Attributes by which other packages distinguish arrays from data types.
 _OF_ARRAYS = frozenset({"shape", "ndim", "size", "device"})
 
 
@@ -39,16 +39,16 @@ class DType:
 
     native: Any
     name: str
-    _numpy: numpy.dtype[Any] | None  # once it was asked for
+    _numpy: numpy.dtype[Any] | None  # computed when first used
 
     def __new__(cls, native: Any) -> DType:
-        """Return the DType of a library's data type; of those that libraries have, the same."""
+        """Return the DType of a library's data type: always the same object, up to `_MOST`."""
         made = _MADE.get(native)
         if made is None:
             made = object.__new__(cls)
             made.native, made._numpy = native, None
             made.name = str(native).rpartition(".")[2]
-            if len(_MADE) < _MOST:  # DLPack has any number of lanes
+            if len(_MADE) < _MOST:  # DLPack's types are unlimited, as any number of lanes is valid
                 made = _MADE.setdefault(native, made)
         return made
 
@@ -72,9 +72,9 @@ class DType:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # type: ignore[override]
-        """What ``isinstance`` asks after the type: NumPy's, which cannot be derived from.
+        """NumPy's type, for ``isinstance``: xarray, pandas and others accept no other data types.
 
-        xarray and pandas, among others, take nothing for a data type that is no ``numpy.dtype``.
+        ``numpy.dtype`` cannot be subclassed.
         """
         try:
             return type(self.__numpy_dtype__)
@@ -82,7 +82,7 @@ class DType:
             return DType
 
     if numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0":
-        # Which is what that reads; to `numpy.iscomplexobj`, what has the attribute is an array.
+        # NumPy before 2.4 reads this; `numpy.iscomplexobj` takes objects that have it for arrays.
         dtype = __numpy_dtype__
 
     def __dlpack_data_type__(self) -> tuple[int, int, int]:
@@ -131,25 +131,22 @@ _MOST = 1024
 
 
 def is_numpys(x: object) -> bool:
-    """Whether an object is a data type or a scalar type of NumPy's."""
+    """Whether an object is a NumPy data type or scalar type."""
     return isinstance(x, numpy.dtype) or (isinstance(x, type) and issubclass(x, numpy.generic))
 
 
 def numpys(x: Any) -> Any:
-    """Return NumPy's data type for a DType, where it has one; anything else as it is."""
+    """Return NumPy's data type for a DType if it has one; anything else unchanged."""
     if type(x) is DType:
         try:
             return x.__numpy_dtype__
-        except TypeError:  # the library refuses it
+        except TypeError:  # the library will raise
             pass
     return x
 
 
 class DTypes:
-    """The data types of one library, between Arrays and native arrays.
-
-    `given` is from each of the library's data types to its DType: what an Array has.
-    """
+    """The data types of one library; `given` maps each to its DType, the ``dtype`` of an Array."""
 
     def __init__(self, natives: Iterable[Any]) -> None:
         self.given: dict[Any, DType] = {native: DType(native) for native in natives}
@@ -157,9 +154,9 @@ class DTypes:
         self._named = {made.name: made.native for made in self.given.values()}
 
     def taken(self, x: Any) -> Any:
-        """Return the library's data type for a DType or one of NumPy's; anything else as it is."""
+        """Return the library's data type for a DType or one of NumPy's; anything else unchanged."""
         kind = type(x)
-        if kind is DType:  # first, as its __class__ is slow, and its type is what Arrays have
+        if kind is DType:  # first: the most common, and its __class__ is slow
             own = x.native
             return own if own in self.given else self._named.get(x.name, x)
         if kind in self._kinds:

@@ -1,7 +1,7 @@
 """The C exchange API of Arrays: ``__dlpack_c_exchange_api__`` of each concrete class.
 
-Its functions are callbacks into Python, which are called with the GIL; the tensors that they hand
-over are those of ``__dlpack__``.
+Its functions are callbacks into Python, called with the GIL; they export the same tensors as
+``__dlpack__``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CLASSES: set[type] = set()
 
 
 def struct_of(x: Any) -> int:
-    """Return the address of a new struct on an Array's memory; TypeError for anything else."""
+    """Return the address of a new struct over an Array's memory; TypeError for anything else."""
     if not hasattr(type(x), "__arraybridge__"):
         raise TypeError(f"expected an Array, got {type(x).__name__}")
     capsule = x.__dlpack__(stream=-1, max_version=VERSION)
@@ -46,8 +46,8 @@ def struct_of(x: Any) -> int:
     if address and _FLAGS(address + FLAGS_OFFSET).value & FLAG_IS_SUBBYTE_TYPE_PADDED:
         ManagedTensor.from_struct(address, True)  # which frees it
         raise ConversionError(
-            f"each {x.info.dtype} takes a byte, and TVM-FFI, which reads no flags, would take "
-            "them for packed: pass max_version=(1, 0) to __dlpack__"
+            f"each {x.info.dtype} takes a byte, but TVM-FFI ignores DLPack's flags and would read "
+            "them as packed: pass max_version=(1, 0) to __dlpack__"
         )
     if not address:
         raise DLPackError(f"{type(x).__name__}.__dlpack__ returned no versioned capsule")
@@ -86,7 +86,7 @@ def exchange_table(cls: Any, managed_in_c: int | None) -> object:
         _ALLOCATE(allocate),
         managed_in_c or callback(_FROM_OBJECT, managed),
         callback(_TO_OBJECT, adopt),
-        None,  # an optional one, for borrowed tensors
+        None,  # the optional function for borrowed tensors
         callback(_STREAM, stream),
     )
     addresses = [
@@ -99,7 +99,7 @@ def exchange_table(cls: Any, managed_in_c: int | None) -> object:
 
 
 def _allocated(cls: Any, prototype: int) -> int:
-    """Return the address of a new struct, on memory of the library of a class."""
+    """Return the address of a new struct over memory allocated by the library of a class."""
     fields = TENSOR_FIELDS.unpack_from(TENSOR_BYTES.from_address(prototype))
     _, kind, index, ndim, code, bits, lanes, at, _, _ = fields
     check_ndim(ndim, at)
@@ -112,6 +112,6 @@ def _allocated(cls: Any, prototype: int) -> int:
     try:
         x = cls._home.empty(TensorInfo(name, 0, 0, shape, c_strides(shape), dtype, device))
     except NotImplementedError:
-        raise BufferError(f"{name} allocates no memory on {device} for others") from None
-    address: int = cls._home.export(x, stream=-1).to_struct()  # nothing is written yet
+        raise BufferError(f"{name} cannot allocate memory on {device} for a consumer") from None
+    address: int = cls._home.export(x, stream=-1).to_struct()  # -1: nothing to wait for
     return address

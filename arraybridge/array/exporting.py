@@ -1,4 +1,4 @@
-"""Views of an Array: what ``__dlpack__`` makes of it, and brief ones for those who print it."""
+"""Views of an Array: the route of ``__dlpack__``, and short-lived views for printing."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def export_route(
     if legacy and info.padded:
         return route(
             "refuse",
-            f"a legacy capsule cannot say that each {info.dtype} takes a byte: pass "
+            f"a legacy capsule cannot express that each {info.dtype} takes a byte: pass "
             "max_version=(1, 0)",
         )
     unsaid = info.readonly and legacy
     if info.pending:
         why = pending_reason(info.pending)
     elif unsaid:
-        why = "the memory is read-only, which a legacy capsule cannot say"
+        why = "the memory is read-only, which a legacy capsule cannot express"
     elif copy:
         why = "copy=True"
     else:
@@ -67,9 +67,9 @@ def export_route(
 
 
 def in_place(array: Array, info: TensorInfo) -> Any:
-    """Return a NumPy array on the memory, for a moment; None where it would be a copy.
+    """Return a short-lived NumPy view of the memory; None if only a copy is possible.
 
-    Nothing is pinned: PyTorch's storage can still be resized afterwards.
+    The memory is not held: a PyTorch storage can still be resized afterwards.
     """
     if isinstance(array.native, numpy.ndarray):
         return array.native

@@ -1,6 +1,6 @@
 """Computing with arrays that only support DLPack, or whose library has no namespace.
 
-A fallback library computes, on a view: NumPy on the CPU; CuPy, or else PyTorch, on CUDA and ROCm;
+A fallback library computes on a view: NumPy on the CPU; CuPy, or else PyTorch, on CUDA and ROCm;
 dpnp on oneAPI.
 """
 
@@ -21,8 +21,8 @@ from .operators import OPERATORS
 def in_fallback_library(x: Array) -> NativeArray:
     """View ``x`` as an Array of the library that computes on its device.
 
-    ImportError if no such library is installed and built for the device; the message names the
-    candidates. BufferError if no library computes on the device, or none takes the array as a view.
+    ImportError, which names the candidates, if none is installed and built for the device;
+    BufferError if no library computes on the device, or none can view the array.
     """
     found: NativeArray
     if isinstance(x, NativeArray):
@@ -50,7 +50,7 @@ def fallback_library(device: Device, but: str | None = None) -> str:
         raise refusals[0]
     if not names:
         raise ConversionError(
-            f"no library that arraybridge knows computes on {device}: the array can be carried, "
+            f"no library that arraybridge supports computes on {device}: the array can only be "
             "inspected and exported; x.to('numpy', device='cpu') copies it to the CPU"
         )
     raise ImportError(
@@ -60,9 +60,9 @@ def fallback_library(device: Device, but: str | None = None) -> str:
 
 
 def _serves(name: str, device: Device) -> bool:
-    """Whether a library is installed and built for a device: PyTorch may be built for the CPU.
+    """Whether a library is installed and built for a device.
 
-    ConversionError if it is, and cannot use the device here.
+    ConversionError if it is, but cannot use the device here.
     """
     if find_spec(name) is None:
         return False
@@ -81,7 +81,7 @@ def _method(name: str) -> Any:
         array = in_fallback_library(self)
         before = array._native
         result = getattr(array, name)(*args, **kwargs)
-        if array._native is not before:  # a write to read-only memory made a copy
+        if array._native is not before:  # writing to read-only memory made a copy
             self._native, self._library = array._native, array._library
         return result
 
@@ -94,7 +94,7 @@ def _property(name: str) -> property:
     return property(lambda self: getattr(in_fallback_library(self), name))
 
 
-# What an Array without a library of its own delegates to its view.
+# Methods that an Array without a library delegates to its view.
 for _name in (
     *(name for op in OPERATORS for name in op.methods),
     *"__bool__ __int__ __float__ __complex__ __index__ __len__ __iter__ __contains__".split(),

@@ -1,7 +1,4 @@
-"""Reading and writing elements by the standard's rules, whatever the library's own.
-
-Array API standard 2025.12, "Indexing".
-"""
+"""Indexing by the rules of the Array API standard 2025.12, "Indexing", for every library."""
 
 from __future__ import annotations
 
@@ -16,12 +13,11 @@ from ..protocols.foreign import check_whole
 from .operators import SCALARS
 from .promotion import fitting, is_fractional
 
-# Parts of an index that are what they are; a tuple, as torch.compile mistakes what is in a set.
+# Parts of an index that need no conversion; a tuple, as torch.compile fails on a set of types.
 _PLAIN = (int, slice, type(None), type(...), bool)
 
 
-# As in operators, what is on the path of a slice is spelled out, with few variables of a closure:
-# each takes time at every call.
+# A hot path, as in operators: code is repeated, and closures have few variables.
 
 
 def methods(cls: Any) -> dict[str, Callable[..., Any]]:
@@ -101,19 +97,19 @@ def _part(array: Any, part: Any) -> Any:
         part = array._same(part)
     elif part.__class__ is numpy.ndarray:
         if any(step < 0 for step in part.strides):
-            part = part.copy()  # PyTorch takes no negative strides
-    elif hasattr(part, "__array__"):  # NumPy would compute a graph, drop a mask or a unit
+            part = part.copy()  # PyTorch does not support negative strides
+    elif hasattr(part, "__array__"):  # NumPy would compute a graph, or drop a mask or a unit
         check_whole(part)
-    if is_fractional(part):  # PyTorch would cut it to an integer
+    if is_fractional(part):  # PyTorch would truncate it
         raise IndexError(
-            "indices are integers or bools, got numbers of a floating-point type: bring them to "
-            "an integer dtype, with astype"
+            "indices must be integers or bools, got floating-point numbers: cast them to an "
+            "integer dtype with astype"
         )
     return part
 
 
 def set_in_place(native: Any, key: Any, value: Any) -> Any:
-    """Write elements by the library's own indexing; return the array."""
+    """Write elements with the library's own indexing; return the array."""
     native[key] = value
     return native
 
@@ -121,9 +117,8 @@ def set_in_place(native: Any, key: Any, value: Any) -> Any:
 class Steps(NamedTuple):
     """An index with negative steps, in two parts, for libraries that only support positive ones.
 
-    ``array[forward]``, flipped along ``flipped``, then indexed by ``rest``, is what is meant. If it
-    is not flipped, the axes ``turned`` of the result are the wrong way round, unless there are
-    arrays in the index.
+    The result is ``array[forward]``, flipped along ``flipped``, then indexed by ``rest``. Without
+    the flip the axes ``turned`` of the result are reversed, if the index has no arrays.
     """
 
     forward: tuple[Any, ...]
@@ -133,13 +128,13 @@ class Steps(NamedTuple):
 
 
 def steps_of(key: tuple[Any, ...], shape: tuple[int, ...]) -> Steps | None:
-    """Restate an index of a shape with positive steps; None if it has no negative ones."""
+    """Rewrite an index with positive steps; None if it has no negative ones."""
     if not any(_backward(part) for part in key):
         return None
     forward: list[Any] = []
     rest: list[Any] = []
     flipped, turned = [], []
-    result = 0  # the axis of the result, as long as there are no arrays in the index
+    result = 0  # the axis of the result, if the index has no arrays
     left = len(shape) - sum(axes_of(part) for part in key)
     for part in key:
         if isinstance(part, slice):
@@ -162,7 +157,7 @@ def axes_of(part: Any) -> int:
     """Return how many axes of an array one part of an index consumes."""
     if part is None or part is ... or isinstance(part, bool):
         return 0
-    if isinstance(part, slice):  # of which torch.compile asks no attribute
+    if isinstance(part, slice):  # first, as torch.compile cannot trace hasattr of a slice
         return 1
     if hasattr(part, "ndim") and "bool" in str(part.dtype):
         return int(part.ndim)
@@ -170,7 +165,7 @@ def axes_of(part: Any) -> int:
 
 
 def elements_along(shape: tuple[int, ...], axes: Any) -> int:
-    """Return how many elements lie along an axis, several or all (None)."""
+    """Return the number of elements along an axis, several or all (None)."""
     if axes is None:
         return math.prod(shape)
     return math.prod([shape[axis] for axis in (axes if isinstance(axes, tuple) else (axes,))])
@@ -179,12 +174,11 @@ def elements_along(shape: tuple[int, ...], axes: Any) -> int:
 def set_apart(
     parts: list[Any], shape: tuple[int, ...], array_of: Callable[[int], Any]
 ) -> int | None:
-    """Restate an index for libraries that select integers before they look at index arrays.
+    """Rewrite an index for libraries that apply integers before index arrays.
 
-    In NumPy an integer counts as an index array beside one, and where something stands between
-    them, their axes come first. ``parts`` is changed: there, integers become arrays of one element,
-    by ``array_of``. Returns an axis of extent 1 that the result has by these parts, and is not to
-    have.
+    NumPy treats an integer next to an index array as another one; if a slice, an ellipsis or None
+    separates them, their axes come first. In that case ``array_of`` replaces the integers in
+    ``parts`` by arrays of one element. Returns an axis of extent 1 to remove from the result.
     """
     places, within = [], []
     arrays = axis = 0
@@ -196,7 +190,7 @@ def set_apart(
             if hasattr(part, "ndim"):
                 arrays = max(arrays, 1 if "bool" in str(part.dtype) else part.ndim)
         axis += left if part is ... else axes_of(part)
-    if not arrays or places[-1] - places[0] < len(places):  # side by side to every library
+    if not arrays or places[-1] - places[0] < len(places):  # adjacent for every library
         return None
     for place in places:
         part = parts[place]
@@ -207,12 +201,12 @@ def set_apart(
     gap = next((i for i, part in enumerate(parts) if part is ...), -1)
     if left or not places[0] < gap < places[-1]:
         return None
-    parts[gap] = None  # an ellipsis of no axes sets arrays apart, too
+    parts[gap] = None  # an ellipsis of no axes separates arrays as well
     return arrays + sum(i not in places for i in range(gap))
 
 
 def _within(part: Any, shape: tuple[int, ...], axis: int) -> int:
-    """Return an integer that is within an axis, which devices do not check of index arrays."""
+    """Check that an integer is within an axis: devices do not check index arrays."""
     index = operator.index(part)
     if axis < len(shape) and not -shape[axis] <= index < shape[axis]:
         raise IndexError(

@@ -1,4 +1,4 @@
-"""Where Arrays that were pickled by earlier versions find ``restored``."""
+"""``restored``, for Arrays that earlier versions pickled."""
 
 from .pickling import restored
 

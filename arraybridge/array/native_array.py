@@ -1,4 +1,4 @@
-"""``NativeArray``: the standard's array object over a library's native arrays."""
+"""``NativeArray``: the standard's array object over the native arrays of a library."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ from .promotion import check_kind, check_number, scalar_of
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
-
-_UNWRAPPED = (list, tuple, range)  # what asarray takes besides arrays and buffers
+_UNWRAPPED = (list, tuple, range)  # accepted by asarray, not as operands
 
 
 def check_version(api_version: str | None, xp: Any) -> None:
-    """Raise ValueError for a version of the standard that a namespace does not serve."""
+    """Raise ValueError for a version of the standard that a namespace does not support."""
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(
-            f"api_version is {api_version!r}; {xp.__name__} serves {', '.join(VERSIONS)}"
+            f"api_version is {api_version!r}, but {xp.__name__} supports {', '.join(VERSIONS)}"
         )
 
 
 def mixed(one: str, another: str) -> TypeError:
-    """Make the error for arrays of two libraries, or of one and of something, in one operation."""
+    """Make the error for an operation on arrays of two libraries."""
     return TypeError(
         f"arrays of {one} and {another} in one operation: bring them into one library with "
         "`xp, *arrays = arraybridge.unify(...)`"
@@ -65,11 +64,11 @@ def operand(self: Any, other: Any) -> Any:
     if isinstance(other, bool | int | float | complex):  # a subclass of them
         return scalar_of(other)
     if isinstance(other, numpy.ndarray) or self._home.owns(type(other)):
-        if problem := lost(other):  # which asarray would refuse
+        if problem := lost(other):  # asarray would refuse it too
             raise TypeError(problem)
         raise TypeError(
             f"an Array of {self._home.name} and a native {type(other).__name__} in one "
-            f"operation: wrap it first, {self._namespace.__name__}.asarray(...)"
+            f"operation: wrap it first with {self._namespace.__name__}.asarray(...)"
         )
     library = library_of_type(type(other))
     if library is not None:
@@ -77,16 +76,16 @@ def operand(self: Any, other: Any) -> Any:
     equal: Any = type(other).__eq__
     if hasattr(type(other), "__dlpack__") and equal is object.__eq__:
         raise mixed(self._home.name, type(other).__qualname__)  # == would be False
-    if has_no_memory(type(other)) and not hasattr(type(other), "data"):  # xarray answers itself
+    if has_no_memory(type(other)) and not hasattr(type(other), "data"):  # not xarray's objects
         raise no_array(other)
     return NotImplemented
 
 
 def incomparable(self: Any, other: Any) -> Any:
-    """Return NotImplemented, which Python makes False, except for numbers in another form."""
+    """Return NotImplemented, which Python makes False; TypeError for other forms of numbers."""
     if isinstance(other, _UNWRAPPED) or array_like(other):
         raise TypeError(
-            f"an Array and a {type(other).__name__} in one comparison: wrap it first, "
+            f"an Array and a {type(other).__name__} in one comparison: wrap it first with "
             f"{self._namespace.__name__}.asarray(...)"
         )
     if isinstance(other, Number):  # Fraction, Decimal
@@ -97,7 +96,7 @@ def incomparable(self: Any, other: Any) -> Any:
 
 
 def assigned(self: Any, value: Any) -> Any:
-    """Convert a value that is written to a native array or a Python scalar."""
+    """Convert a value to be written: to a native array or a Python scalar."""
     if isinstance(value, Array):
         return self._same(value)
     asarray = self._namespace.asarray
@@ -112,7 +111,7 @@ def assigned(self: Any, value: Any) -> Any:
         plain = value.__class__ is numpy.ndarray and value.dtype.kind in "biufc"
         if plain and self._home.owns(numpy.ndarray):
             return value
-        return asarray(value)._native  # which refuses masks, units, text, objects
+        return asarray(value)._native  # raises for masks, units, text and objects
     if self._home.owns(type(value)):
         return value
     library = library_of_type(type(value))
@@ -121,8 +120,8 @@ def assigned(self: Any, value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return asarray(value)._native
     try:
-        return asarray(value, dtype=self.dtype)._native  # refuses integers out of range
-    finally:  # before what that says of NaN, too
+        return asarray(value, dtype=self.dtype)._native  # raises for integers out of range
+    finally:  # replaces asarray's error for NaN
         check_kind(asarray(value)._native, self.dtype)
 
 
@@ -130,7 +129,7 @@ def array_class(library: str) -> type[NativeArray] | None:
     """Return the class of a library's Arrays; None for a library without a namespace here."""
     try:
         home = library_named(library)
-    except ValueError:  # what only speaks a protocol
+    except ValueError:  # an object that only supports a protocol
         return None
     found: type[NativeArray] | None = home.array_class()
     return found
@@ -139,8 +138,8 @@ def array_class(library: str) -> type[NativeArray] | None:
 class NativeArray(Array):
     """The standard's array object over the native arrays of one library.
 
-    Each library has a class of its own, which says how its operators and its indexing depart from
-    the standard's; `arraybridge.xp.namespace` makes the module of its functions.
+    Each library has a subclass, which states how its operators and indexing differ from the
+    standard's; `arraybridge.xp.namespace` makes the module of its functions.
     """
 
     __slots__ = ()
@@ -148,60 +147,59 @@ class NativeArray(Array):
     _home: ClassVar[Library]
     _native_namespace: ClassVar[Any]  # the array-API namespace of the library's native arrays
     _native_type: ClassVar[type]  # the type of most native arrays
-    # What the library's operators raise for data types that they lack: the functions of the native
-    # namespace are tried then.
+    # Errors of the library's operators for unsupported data types: the function of the native
+    # namespace is tried then.
     _errors: ClassVar[tuple[type[Exception], ...]] = ()
-    # Functions that do what the operator of that meaning does, by their names in the standard. If
-    # the operators promote, a number may come first.
+    # Functions to use instead of operators, by their names in the standard. If the operators
+    # promote, the first operand may be a number.
     _operators: ClassVar[Mapping[str, Callable[..., Any]]] = {}
-    # Functions that correct an operator, and its in-place variant.
+    # Functions that correct an operator and its in-place form.
     _corrected: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     _get: ClassVar[Any] = staticmethod(operator.getitem)  # ``_get(native, key)``: elements by index
-    # ``_set(native, key, value)``: write elements; return the native array to which the Array
-    # refers afterwards.
+    # ``_set(native, key, value)``: write elements; return the Array's new native array.
     _set: ClassVar[Any] = staticmethod(set_in_place)
-    # Whether the library's own reading does for slices without a step, and gives a native array.
+    # Whether the library's own indexing is right for slices without a step, and returns an array.
     _slices: ClassVar[bool] = True
     _in_place: ClassVar[Any] = None  # ``_in_place(operation)``: a corrected in-place operator
     _promotes: ClassVar[bool] = True  # whether operators promote two dtypes as the standard does
-    # Integers from 0 to it are in every dtype, or promote what lacks them as NumPy's promote int4.
+    # Every dtype holds the integers up to this one, or is promoted for them as int4 is by NumPy's.
     _held: ClassVar[int] = 127
-    # Whether in-place operators cast what they promote, int8, to ml_dtypes' int4 and the like.
+    # Whether in-place operators cast a promoted result back to ml_dtypes' int4 and the like.
     _narrows: ClassVar[bool] = False
-    # Native arrays can be written; else in-place operators rebind the Array.
+    # Native arrays can be written; otherwise in-place operators rebind the Array.
     _mutable: ClassVar[bool] = True
-    # Functions may give arrays of ``_native_type`` not yet of a dtype.
+    # Functions may return arrays of ``_native_type`` with a dtype that is still weak.
     _weakly_typed: ClassVar[bool] = False
     _takes_stream: ClassVar[bool] = False  # ``to_device`` takes a stream
-    # The library's, if they are none of NumPy's; ``dtype`` then gives a `DType`.
+    # The library's data types if they are not NumPy's; ``dtype`` is then a `DType`.
     _dtypes: ClassVar[DTypes | None] = None
 
-    # What the classes themselves define, whose operators are not replaced.
+    # Names that subclasses define, which generated methods do not replace.
     _defined: ClassVar[frozenset[str]] = frozenset()
 
-    # Set by open_namespace, and below.
+    # Set by open_namespace and at the end of this module.
     _managed_in_c: ClassVar[int | None] = None
     _namespace: ClassVar[Any]  # the module arraybridge.xp.<library>
-    _devices: ClassVar[dict[Any, Any]]  # from the library's devices to ours
+    _devices: ClassVar[dict[Any, Any]]  # the library's device -> our Device
 
-    __init__ = object.__init__  # arrays are made by _of and by the operators alone
+    __init__ = object.__init__  # only _of and the operators make arrays
 
     def __init_subclass__(cls) -> None:
         cls.__hash__ = None  # type: ignore[assignment]
-        cls._library = cls._home  # type: ignore[misc] # in the place of the slot
+        cls._library = cls._home  # type: ignore[misc] # hides the slot
         cls._devices = {}
         cls._defined = cls._defined.union(vars(cls))
         for name, method in (methods_of_operators(cls) | methods_of_indexing(cls)).items():
             if name not in cls._defined:
                 setattr(cls, name, method)
-        if "_home" in vars(cls):  # a library's, not a subclass of a user's
+        if "_home" in vars(cls):  # the class of a library, not a user's subclass
             cls.__dlpack_c_exchange_api__ = exchange_table(  # type: ignore[attr-defined]
                 cls, cls._managed_in_c
             )
 
     @staticmethod
     def _normal(result: Any) -> Any:
-        """Convert the result of an operation that is not of ``_native_type`` to a native array."""
+        """Convert a result that is not a ``_native_type`` to a native array."""
         return result
 
     @classmethod
@@ -212,9 +210,9 @@ class NativeArray(Array):
 
     @classmethod
     def _taken(cls, native: Any) -> Self:
-        """Make an Array of an object from outside, such as a subclass of ndarray; see ``_of``.
+        """Make an Array of an object from outside, which may be a subclass of ndarray.
 
-        ``numpy.matrix`` has another ``*`` and another indexing, and a mask would be forgotten.
+        ``numpy.matrix`` has its own ``*`` and indexing, and a mask would be dropped.
         """
         if native.__class__ is not numpy.ndarray and isinstance(native, numpy.ndarray):
             check_whole(native)
@@ -224,7 +222,7 @@ class NativeArray(Array):
 
     @classmethod
     def _numpy_extra(cls, path: str) -> Any:
-        """Return the library's function of NumPy's name, beyond the standard; None if none."""
+        """Return the library's version of a NumPy function beyond the standard, or None."""
         try:
             return operator.attrgetter(path)(cls._native_namespace)
         except AttributeError:
@@ -232,7 +230,7 @@ class NativeArray(Array):
 
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:
-        """Make a small native array on a device of the library; None is the default device."""
+        """Make a small native array on a device of the library; None: the default device."""
         return native.empty((1,), device=device)
 
     _operand, _incomparable, _value = operand, incomparable, assigned
@@ -244,7 +242,7 @@ class NativeArray(Array):
 
     @classmethod
     def _same(cls, other: Array) -> Any:
-        """Return the native array of another Array of this library, or a view of one in it."""
+        """Return the native array of another Array, which is of this library or can be viewed."""
         if isinstance(other, NativeArray):
             if other._home is not cls._home:
                 raise mixed(cls._home.name, other.library)
@@ -252,13 +250,13 @@ class NativeArray(Array):
         return convert(other, cls._home.name)
 
     def _settled(self, function: str, value: int) -> Any:
-        """Check an integer that not every dtype holds: None, or what the operator gives of it."""
+        """Return the operator's result for an integer that the dtype does not hold; else None."""
         found = compared(function, value, self._native, self._native_namespace)
         return None if found is None else self._of(found)
 
     @classmethod
     def _recovered(cls, error: Exception, function: str, *operands: Any) -> Any:
-        """Return an operator's result after the library raised ``error``, as its function does."""
+        """Compute an operator's result by function, after the operator raised ``error``."""
         native = getattr(cls._native_namespace, function)
         return cls._of(cls._normal(native(*operands)))
 
@@ -287,9 +285,10 @@ class NativeArray(Array):
         )
 
     def _numpy_view(self) -> numpy.ndarray | None:
-        """Return an array of NumPy whose export is that of this Array; None to describe it."""
+        """Return a NumPy view with the same DLPack export; None if there is no such view."""
         view: numpy.ndarray | None = viewed(self._native, "numpy")
-        if view is None or view.dtype.char not in CHARS or not view.size:  # whose strides are lost
+        # NumPy's export of no elements loses the strides.
+        if view is None or view.dtype.char not in CHARS or not view.size:
             return None
         return view
 
@@ -301,7 +300,7 @@ class NativeArray(Array):
     def dtype(self) -> Any:
         """The data type, equal to the namespace's, such as ``xp.float32``.
 
-        The library's own, or a `DType` of it where that is none of NumPy's.
+        The library's data type; a `DType` if that is not one of NumPy's.
         """
         return self._native.dtype
 
@@ -316,7 +315,7 @@ class NativeArray(Array):
 
     @property
     def device(self) -> Any:
-        """The device: a Device, or the library's own object where DLPack cannot name it."""
+        """The device: a Device, or the library's own object if DLPack has no such device."""
         device = self._native.device
         try:
             return self._devices[device]
@@ -336,10 +335,10 @@ class NativeArray(Array):
         Raises
         ------
         ValueError
-            For another number of axes than two; ``mT`` and ``permute_dims`` do those.
+            If the array does not have two axes; use ``mT`` or ``permute_dims``.
         """
         if self.ndim != 2:
-            raise ValueError(f"T is for two axes, got {self.ndim}: use mT or permute_dims")
+            raise ValueError(f"T needs two axes, got {self.ndim}: use mT or permute_dims")
         return self._namespace.permute_dims(self, (1, 0))
 
     @property
@@ -347,7 +346,7 @@ class NativeArray(Array):
         """The transposes of a stack of matrices: the last two axes swapped."""
         return self._namespace.matrix_transpose(self)
 
-    # What Python's numbers have as well, of which xarray makes covariances and correlations.
+    # Attributes of Python numbers, which xarray uses for covariances and correlations.
 
     @property
     def real(self) -> Any:
@@ -373,7 +372,7 @@ class NativeArray(Array):
         ----------
         device : Device, (int, int), str or the library's own device
         stream : optional
-            The library's own, of CuPy and dpnp; the others take none.
+            A stream of CuPy or dpnp; other libraries take none.
         """
         cls, native, library = type(self), self._native, self._library
         if stream is not None and not cls._takes_stream:
@@ -389,7 +388,7 @@ class NativeArray(Array):
         else:
             place = library.place(device)
             if place is not None and place.type != CPU.type:
-                library.native_device(place)  # which tells of one that is not there
+                library.native_device(place)  # raises if the device is missing
         from array_api_compat import to_device
 
         return cls._of(to_device(native, device, stream=stream))
@@ -400,7 +399,7 @@ class NativeArray(Array):
         Raises
         ------
         ValueError
-            For a version of the standard that it does not serve.
+            For a version of the standard that it does not support.
         """
         check_version(api_version, self._namespace)
         return self._namespace
@@ -408,8 +407,8 @@ class NativeArray(Array):
     def _zero_dimensional(self, what: str) -> Any:
         if self._native.ndim:
             raise TypeError(
-                f"only an array of zero dimensions is a Python {what}; this one has the shape "
-                f"{self.shape}"
+                f"only an array of zero dimensions can become a Python {what}, got the shape "
+                f"{self.shape}: index one element first"
             )
         return self._native
 
@@ -421,9 +420,9 @@ class NativeArray(Array):
 
     def __float__(self) -> float:
         native = self._zero_dimensional("float")
-        # The others refuse by themselves; PyTorch drops an imaginary part of zero.
+        # The other libraries raise; PyTorch drops an imaginary part of zero.
         if getattr(native.dtype, "is_complex", False):
-            raise TypeError("a complex array is not a Python float: take its real part, xp.real(x)")
+            raise TypeError("a complex array cannot become a Python float: take xp.real(x) first")
         return float(native)
 
     def __complex__(self) -> complex:
@@ -432,7 +431,9 @@ class NativeArray(Array):
     def __index__(self) -> int:
         native = self._zero_dimensional("index")
         if not self._namespace.isdtype(native.dtype, "integral"):
-            raise TypeError(f"only an integer array is an index; this one is {native.dtype}")
+            raise TypeError(
+                f"only an integer array can be an index, got {native.dtype}: cast it with astype"
+            )
         return int(self)
 
     def __len__(self) -> int:
@@ -447,14 +448,14 @@ class NativeArray(Array):
         return (self[i] for i in range(self._native.shape[0]))
 
     def __contains__(self, value: Any) -> bool:
-        if isinstance(value, list | tuple):  # not an element, as in Python's own containers
+        if isinstance(value, list | tuple):  # never an element, as in Python's containers
             return False
         found = self == value
-        # No array where neither side can compare them: None, a text.
+        # A bool if the array cannot be compared with the value, as with None or a string.
         return bool(self._namespace.any(found) if isinstance(found, Array) else found)
 
     def __copy__(self) -> Any:
-        return self._namespace.asarray(self, copy=True)  # gradients go on, in a deep copy they end
+        return self._namespace.asarray(self, copy=True)  # keeps gradients, unlike a deep copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         self._home.check_supported(self._native, read=True)
@@ -466,17 +467,17 @@ class NativeArray(Array):
     def __repr__(self) -> str:
         native = None
         try:  # a repr must not fail
-            with suppress(Exception):  # over several devices, which JAX itself brings together
+            with suppress(Exception):  # an array on several devices, which JAX gathers below
                 native = in_place(self, self.info)
             native = self.__array__() if native is None else native
-        except Exception:  # a gradient, a tracer, a GPU's memory
+        except Exception:  # a gradient, a tracer, memory on a GPU
             native = self._native
         if isinstance(native, numpy.ndarray):
             values = numpy.array2string(native, separator=", ", prefix="Array(")
         else:
             try:
                 values = self._printed()
-            except Exception as error:  # JAX's, of an array that was deleted
+            except Exception as error:  # a JAX array that was deleted
                 values = f"<{type(error).__name__}: {error}>"
         dtype = str(self.dtype).removeprefix(f"{self.library}.")
         return f"Array({values}, {self.library}: {dtype} {self.shape} on {self.device})"

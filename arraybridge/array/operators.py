@@ -1,4 +1,4 @@
-"""The operators of the standard, made from one table for each library's class of Arrays.
+"""The operators of the standard, generated from one table for each library's class of Arrays.
 
 Array API standard 2025.12, "Array object".
 """
@@ -25,11 +25,10 @@ Function = Callable[..., Any]
 class Operator(NamedTuple):
     """One operator of the language."""
 
-    # The method's name without underscores; ``"add"`` stands for ``__add__`` and, if it is binary
-    # and not a comparison, ``__radd__`` and ``__iadd__``.
+    # The method's name without underscores: ``"add"`` for ``__add__``, ``__radd__``, ``__iadd__``.
     name: str
-    function: str  # the function of the standard that means the same
-    # "unary"; "compare" (no reflected form but its mirror image); "arithmetic" (all three forms).
+    function: str  # the equivalent function of the standard
+    # "unary"; "compare" (reflected by its mirror image); "arithmetic" (all three forms).
     forms: str
 
     @property
@@ -51,7 +50,7 @@ class Operator(NamedTuple):
         return found
 
 
-# In the order of the slots in C, `native/operators.c`.
+# In the order of the slots in `native/operators.c`.
 OPERATORS = (
     Operator("lt", "less", "compare"),
     Operator("le", "less_equal", "compare"),
@@ -80,7 +79,7 @@ OPERATORS = (
 
 
 class Slots:
-    """The root of the Arrays; in C, where there is the extension, with operators for `in_c`."""
+    """The base class of Arrays; the C extension's has operators for `in_c`."""
 
     __slots__ = ("_native",)
     _native: Any
@@ -89,12 +88,11 @@ class Slots:
 if C is not None and not TYPE_CHECKING:
     Slots = C.Slots
 
-# The scalars of the standard; an instance of a subclass (numpy.float64, say) goes the longer way.
-# A tuple: torch.compile mistakes what is in a set of types.
+# The scalars of the standard; instances of subclasses, such as numpy.float64, take the slow path.
+# A tuple, as torch.compile fails on a set of types.
 SCALARS = (int, float, bool, complex)
 
-# What an integer scalar beyond what the array's dtype holds is compared as: for each function, what
-# is true of elements and a scalar below them all, and above.
+# The result of comparing elements with an integer out of the dtype's range: below it, above it.
 COMPARED = {
     "equal": (False, False),
     "not_equal": (True, True),
@@ -118,7 +116,7 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
         if op.forms == "compare":
             continue
         if op.function not in cls._corrected and not cls._promotes:
-            plain = op.plain  # which takes a number first
+            plain = op.plain  # takes a number as the first operand
         table[f"__r{op.name}__"] = _reflected(plain, op, cls, made)
         if not cls._mutable or op.function in cls._corrected or op.name == "matmul":
             table[f"__i{op.name}__"] = _assigning(op, made, rebinds=not cls._mutable)
@@ -132,9 +130,10 @@ def methods(cls: Any) -> dict[str, Callable[..., Any]]:
 
 
 def in_c(cls: Any) -> None:
-    """Put the slots in C before a class's operators and its reading by index.
+    """Put slots in C before a class's operators and its ``__getitem__``.
 
-    Of NumPy's alone: torch.compile follows Python, and others' operators take too long to gain.
+    Only for NumPy: torch.compile can only trace Python, and the operators of other libraries are
+    too slow to gain.
     """
     if C is None:
         return
@@ -149,12 +148,12 @@ def in_c(cls: Any) -> None:
 
 
 def _plain(op: Operator, cls: Any) -> Function:
-    """Return what an operator does to native arrays."""
+    """Return the function of an operator on native arrays."""
     return cls._corrected.get(op.function) or cls._operators.get(op.function) or op.plain
 
 
-# These are the hot path of every operation, so nothing is factored out, and instances are made by
-# cls() (`python -m benchmarks.wrapper`). torch.compile knows self.__class__, but not always cls.
+# The hot path of every operation: code is repeated rather than shared, and cls() makes instances
+# (`python -m benchmarks.wrapper`). torch.compile always knows self.__class__, but not always cls.
 
 
 def _unary(plain: Function, op: Operator, cls: Any) -> Any:
@@ -174,7 +173,7 @@ def _unary(plain: Function, op: Operator, cls: Any) -> Any:
     return method
 
 
-# An integer of 0 to cls._held is in every dtype: others are looked at, as some libraries wrap them.
+# Integers from 0 to cls._held fit every dtype; others are checked, as some libraries wrap them.
 
 
 def _binary(plain: Function, op: Operator, cls: Any) -> Any:
@@ -207,7 +206,7 @@ def _binary(plain: Function, op: Operator, cls: Any) -> Any:
 
 
 def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
-    """Make a binary operator for a library whose own is only right for two arrays of one dtype."""
+    """Make a binary operator for a library whose own is only right for arrays of one dtype."""
     native_type, errors = cls._native_type, cls._errors
     mixed = getattr(cls._native_namespace, op.function)
     compares, held = op.forms == "compare", cls._held
@@ -233,7 +232,7 @@ def _binary_of_one_dtype(plain: Function, op: Operator, cls: Any) -> Any:
         try:
             result = function(native, other)
         except errors as error:
-            if function is mixed:  # which is all that could be tried
+            if function is mixed:  # nothing else to try
                 raise
             return self._recovered(error, op.function, native, other)
         if result.__class__ is not native_type:
@@ -271,13 +270,13 @@ def _reflected(plain: Function, op: Operator, cls: Any, binary: Function) -> Any
 
 
 def compared(function: str, value: int, x: Any, namespace: Any) -> Any:
-    """Return the result of a comparison of a native array with an integer that its dtype lacks.
+    """Compare a native array with an integer out of its dtype's range.
 
-    `function` has its name in the standard; OverflowError if it is no comparison. None if there is
-    nothing to settle: the dtype holds the integer.
+    None if the dtype holds the integer. OverflowError if `function`, a name of the standard, is
+    not a comparison.
     """
     side = side_of(value, x.dtype)
-    if not side or function == "divide":  # which makes no integers of integers
+    if not side or function == "divide":  # its results are not integers
         return None
     answers = COMPARED.get(function)
     if answers is None:
@@ -292,7 +291,7 @@ def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
         native = self._native
         if other.__class__ is cls:
             other = other._native
-            if other.dtype is not native.dtype:  # which some libraries would narrow
+            if other.dtype is not native.dtype:  # some libraries would narrow it
                 _check_dtype(op, native.dtype, cls._native_namespace.result_type(native, other))
         else:
             if other.__class__ not in SCALARS:
@@ -317,9 +316,9 @@ def _in_place(in_place: Function, op: Operator, cls: Any) -> Any:
 
 
 def _assigning(op: Operator, binary: Function, *, rebinds: bool) -> Any:
-    """Make an in-place operator from the plain one, where the library's own is wrong or missing.
+    """Make an in-place operator from the plain one, if the library's own is wrong or missing.
 
-    Of immutable arrays the Array refers to the result afterwards.
+    If native arrays are immutable (`rebinds`), the Array refers to the result afterwards.
     """
 
     def method(self: Any, other: Any) -> Any:
@@ -350,12 +349,12 @@ def _check_dtype(op: Operator, before: Any, after: Any) -> None:
     if after != before:
         raise TypeError(
             f"in-place {op.function} would change the dtype {before} to {after}: "
-            "write x = x + y, or bring the right operand to the left one's dtype"
+            "write x = x + y, or cast the right operand to the dtype of the left one"
         )
 
 
 class ArrayObject(Slots):
-    """Declare what `methods`, `NativeArray` and `fallback` make, for type checkers alone."""
+    """Declares, for type checkers, what `methods`, `NativeArray` and `fallback` define."""
 
     __slots__ = ()
 

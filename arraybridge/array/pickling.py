@@ -1,4 +1,4 @@
-"""How Arrays, and native arrays, are pickled: as memory that NumPy's pickles carry out of band."""
+"""Pickles of Arrays and native arrays: NumPy arrays, which pickle can carry out of band."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..dlpack import CPU
 
 
 def reduced(library: str, native: Any, device: Any) -> tuple[Any, tuple[Any, ...]]:
-    """What ``__reduce_ex__`` returns for an Array over a native array.
+    """Return the result of ``__reduce_ex__`` for an Array over a native array.
 
-    A NumPy view where there is one: its memory can then travel out of band (pickle protocol 5).
+    If NumPy can view the array, its memory can travel out of band (pickle protocol 5).
     """
     try:
         if device == CPU:
             return restored, (library, *_out_of_band(convert(native, "numpy")))
-    except (ConversionError, TypeError):  # a gradient, say
+    except (ConversionError, TypeError):  # such as for a gradient
         library_named(library).check_supported(native, read=True)
     return restored, (library, native)
 
 
 def reduced_native(native: Any, readonly: bool = True) -> tuple[Any, tuple[Any, ...]] | None:
-    """Return what a reducer of native arrays returns; None where the library's own must do.
+    """Return a reducer's result for a native array; None if the library must pickle it.
 
-    `readonly`: memory that is read-only on arrival stays so; else it is copied then.
+    Memory that is read-only on arrival stays so if `readonly`, else it is copied.
     """
     library = library_of_type(type(native))
     if library is None:
@@ -46,25 +46,25 @@ def reduced_native(native: Any, readonly: bool = True) -> tuple[Any, tuple[Any, 
 
 
 def _out_of_band(x: numpy.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """An array as NumPy pickles it out of band: dense, of NumPy's own dtypes; and its layout.
+    """Return an array that NumPy pickles out of band (dense, of a builtin dtype), and its layout.
 
-    The order and the direction of the axes are kept, and elements that are repeated (a stride of 0)
-    are sent once. What lies between the elements of a slice is not sent: it is not the caller's to
-    give, and to copy the elements alone costs less than what is saved in each copy that follows.
+    The order and direction of the axes are kept, and repeated elements (a stride of 0) are sent
+    once. The bytes between the elements of a slice are not sent: they may be private, and copying
+    only the elements pays off with the first copy that follows.
     """
     dtype = x.dtype
     layout: tuple[Any, ...] = ()
     if not (x.flags.c_contiguous or dtype.hasobject):
         x, layout = _dense(x)
-    if dtype.isbuiltin == 2:  # made elsewhere: bfloat16
+    if dtype.isbuiltin == 2:  # registered by another package, such as bfloat16
         return x.view(f"u{dtype.itemsize}"), dtype, *layout
     return (x, None, *layout) if layout else (x,)
 
 
 def _dense(x: numpy.ndarray[Any, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """Return the elements of ``x`` in the order of memory, and the layout over these.
+    """Return the elements of ``x`` in memory order, and the layout of ``x`` over them.
 
-    The layout is the shape, the strides in bytes and the offset of the first element in bytes.
+    The layout: the shape, the strides in bytes, and the offset of the first element in bytes.
     """
     steps = x.strides
     order = sorted(range(x.ndim), key=lambda axis: -abs(steps[axis]))
@@ -94,16 +94,16 @@ def _native(
     strides: Any = (),
     offset: int = 0,
 ) -> Any:
-    """Return a native array of a library, from what `reduced` made of one.
+    """Return a native array of a library from the result of `reduced`.
 
-    It is read-only where the memory is; a copy of that if not ``readonly``. ``native`` is an array
-    of the library, or NumPy's of the bytes: ``dtype`` then says what these are, and ``shape``,
-    ``strides`` and ``offset`` (in bytes) the layout over them.
+    If its memory is read-only, so is the array, or it is a copy if not ``readonly``. ``native`` is
+    an array of the library or of NumPy; ``dtype`` is the type of its elements if NumPy's differs;
+    ``shape``, ``strides`` and ``offset`` (in bytes) are the layout over it.
     """
     home = library_named(library)
     if dtype is not None:
         native = native.view(dtype)
-    if shape is not None:  # NumPy checks that it is inside the memory
+    if shape is not None:  # NumPy checks that it is within the memory
         native = numpy.ndarray(shape, native.dtype, native, offset, strides)
     if home.owns(type(native)):
         return native
@@ -111,23 +111,23 @@ def _native(
         view = home.read_only(native)
         if view is not None:
             return view
-    # Read-only memory in which a pickle arrives is the array's own: nobody writes to it.
+    # Read-only memory of a pickle belongs to the array: nobody writes to it.
     return convert(native, library) if native.flags.writeable else imported(native, library)
 
 
-# Pickles name these functions, and so may those of earlier versions.
+# Pickles, also of earlier versions, contain the names of these functions.
 
 
 def restored(library: str, *memory: Any) -> Any:
-    """An Array from what it was pickled as: the arguments of `_native`."""
+    """Return a pickled Array; see `_native`."""
     return library_named(library).array_class()._of(_native(True, library, *memory))
 
 
 def restored_native(library: str, *memory: Any) -> Any:
-    """A native array from what it was pickled as; read-only where the memory is."""
+    """Return a pickled native array; read-only if its memory is."""
     return _native(True, library, *memory)
 
 
 def restored_writable(library: str, *memory: Any) -> Any:
-    """A native array from what it was pickled as; a copy where the memory is read-only."""
+    """Return a pickled native array; a copy if its memory is read-only."""
     return _native(False, library, *memory)

@@ -1,4 +1,4 @@
-"""``from_pointer``: make an Array over memory that somebody else owns."""
+"""``from_pointer``: make an Array over memory with another owner."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .array import Array
 
 
 class _Lease:
-    """A lease of memory: keeps the owner alive, and calls the deleter once at the end."""
+    """Keeps the owner of memory alive, and calls the deleter once at the end."""
 
     __slots__ = ("deleter", "held", "pointer")
 
@@ -106,7 +106,7 @@ def from_pointer(
         what has all
     """
     if deleter is not None and not callable(deleter):
-        raise TypeError(f"deleter is a callable that takes the pointer, got {deleter!r}")
+        raise TypeError(f"deleter must be a callable that takes the pointer, got {deleter!r}")
     kind = dtype if isinstance(dtype, DataType) else _data_type(dtype)
     tensor = ManagedTensor.adopt(
         ptr,
@@ -127,9 +127,9 @@ def from_pointer(
 def _data_type(dtype: Any) -> DataType:
     """Return the data type of a name or of any library's dtype, by its name or its repr."""
     name = dtype if isinstance(dtype, str) else None
-    if dtype is None:  # which is float64 to NumPy
-        raise TypeError("dtype is None: from_pointer must be told what the memory holds")
-    if hasattr(dtype, "to_pandas_dtype"):  # Arrow's, whose float is 32 bits
+    if dtype is None:  # NumPy would read it as float64
+        raise TypeError('dtype is None: pass the type of the elements, such as "float32"')
+    if hasattr(dtype, "to_pandas_dtype"):  # Arrow's; its "float" has 32 bits
         with suppress(NotImplementedError):
             dtype = dtype.to_pandas_dtype()
     _check_byte_order(dtype)
@@ -137,7 +137,7 @@ def _data_type(dtype: Any) -> DataType:
     if name is None and type(dtype).__name__.lower().endswith("type"):
         name = str(dtype)  # torch.float32
     if not isinstance(name, str):
-        raise TypeError(f"dtype is a DataType, a library's dtype or a name, got {dtype!r}")
+        raise TypeError(f"dtype must be a DataType, a library's dtype or a name, got {dtype!r}")
     name = name.rpartition(".")[2]
     try:
         return DataType.named(name if name is dtype else name.lower())  # Paddle's is FLOAT32
@@ -148,7 +148,7 @@ def _data_type(dtype: Any) -> DataType:
 
 
 def _check_byte_order(dtype: Any) -> None:
-    """Refuse the other byte order, which neither the name nor DLPack can express."""
+    """Raise TypeError for the other byte order, which neither the name nor DLPack can express."""
     swapped = isinstance(dtype, numpy.dtype)
     if isinstance(dtype, str) and dtype.startswith(("<", ">")):
         with suppress(TypeError):
@@ -156,19 +156,19 @@ def _check_byte_order(dtype: Any) -> None:
     if swapped and not dtype.isnative:
         native = dtype.newbyteorder("=")
         raise TypeError(
-            f"dtype {dtype.str!r} is not in this machine's byte order, and DLPack has no other: "
-            f"convert the data first, x.astype({native.str!r}) of a NumPy array, and pass its "
-            "pointer"
+            f"dtype {dtype.str!r} is not in this machine's byte order, the only one that DLPack "
+            f"has: convert the data first, x.astype({native.str!r}) for a NumPy array, and pass "
+            "the pointer of the result"
         )
 
 
 def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
-    """Check that a tensor that begins in its owner's memory also ends in it; ValueError if not.
+    """Check that a tensor in its owner's memory is within it; ValueError if not.
 
-    ``pointer`` is what its offset counts from. Where that memory is read-only, the tensor becomes
-    so. Returns what holds the memory: the owner's exported buffer, which cannot be resized or
-    closed meanwhile, or what its library exports, since an array can be given other memory. None
-    where the owner has none or its memory is somewhere else.
+    ``pointer`` is the address before the byte offset. If the memory is read-only, the tensor
+    becomes so. Returns an object that holds the memory: the owner's exported buffer, so that the
+    owner cannot be resized or closed, or its library's export, as an array's memory can be
+    replaced. None if the tensor is outside the owner's memory, or the owner's memory is unknown.
     """
     owner = tensor.owner
     if owner is None or not tensor.device.addressable:
@@ -180,12 +180,12 @@ def check_extent(tensor: ManagedTensor, pointer: int) -> Any:
     strides, first, end = extent(tensor.shape, tensor.strides, tensor.dtype)
     begin, end = tensor.pointer + first, tensor.pointer + end
     if not (low <= pointer <= high or (begin < high and end > low)):
-        return None  # what keeps memory alive need not be where it lies
+        return None  # an owner may keep other memory alive
     if begin != end and not low <= begin <= end <= high:
         raise ValueError(
             f"shape {tensor.shape} of {tensor.dtype} with strides {strides} (elements) needs "
             f"{end - begin} bytes, {begin - low} to {end - low} of its owner's memory; the "
-            f"{type(owner).__name__} has {high - low}: correct them, or pass as owner what has all"
+            f"{type(owner).__name__} has {high - low}: correct them, or pass the owner of all of it"
         )
     tensor.readonly |= readonly
     return held
@@ -196,15 +196,15 @@ def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
     root = _root(owner)
     if device.host:
         kind = type(root)
-        if package_of(kind) == "multiprocessing":  # its SharedMemory
+        if package_of(kind) == "multiprocessing":  # SharedMemory
             root = getattr(root, "buf", root)
         if all(callable(getattr(kind, name, None)) for name in ("data_ptr", "nbytes")):
-            return root.data_ptr(), root.data_ptr() + root.nbytes(), False, None  # torch's storage
+            return root.data_ptr(), root.data_ptr() + root.nbytes(), False, None  # PyTorch storage
         if isinstance(root, numpy.ndarray):
             return *byte_bounds(root), _readonly(owner), None
         try:
             held = numpy.frombuffer(root, numpy.uint8)
-        except (TypeError, ValueError, BufferError):  # no buffer, or not in one piece
+        except (TypeError, ValueError, BufferError):  # no buffer, or not a contiguous one
             pass
         else:
             place = held.ctypes.data
@@ -214,10 +214,10 @@ def _memory_of(owner: Any, device: Device) -> tuple[int, int, bool, Any] | None:
     try:
         x, library = as_source(owner)
         info = library.describe(x)
-        if info.refused and hasattr(x, "detach"):  # as for gradients, which matter to no memory
+        if info.refused and hasattr(x, "detach"):  # gradients do not matter for memory
             x = x.detach()
             info = library.describe(x)
-    except Exception:  # no array, or one without memory: an owner may be anything
+    except Exception:  # an owner may be any object
         return None
     if info.refused or info.pending or (info.device != device and not info.device.host):
         return None
@@ -234,7 +234,7 @@ def _readonly(owner: Any) -> bool:
 
 
 def _root(owner: Any) -> Any:
-    """Return the object at the end of a chain of views: the whole of the memory."""
+    """Return the object at the end of a chain of views, which has all of the memory."""
     while True:
         try:
             base = owner.obj if isinstance(owner, memoryview) else owner.base
@@ -246,5 +246,5 @@ def _root(owner: Any) -> Any:
             try:
                 memoryview(base)
             except TypeError:
-                return owner  # something with an array interface: the view is all that is known
+                return owner  # over an object with an array interface only the view is known
         owner = base

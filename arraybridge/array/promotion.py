@@ -1,10 +1,10 @@
-"""The numbers that a dtype holds, and checks of scalars and arrays that are to have that dtype.
+"""The numbers that a dtype holds, and checks of scalars and arrays against it.
 
-Array API standard 2025.12, "Mixing arrays with Python scalars" and "Indexing": what a dtype does
-not hold is left to the libraries, some of which silently wrap or truncate. Here it is an error on
-all of them: OverflowError for an integer out of range, TypeError for a number of a higher kind.
+The Array API standard 2025.12 ("Mixing arrays with Python scalars" and "Indexing") leaves other
+numbers to the libraries, some of which silently wrap or truncate. Here every library raises:
+OverflowError for an integer out of range, TypeError for a number of a higher kind.
 
-Functions and a dictionary of the module, which torch.compile can follow.
+Plain functions and a module-level dictionary, which torch.compile can trace.
 """
 
 from __future__ import annotations
@@ -22,25 +22,23 @@ _INTEGER = re.compile(r"(u?)int(\d+)$")
 class Range(NamedTuple):
     """The numbers that a dtype holds."""
 
-    # Its place among the kinds of numbers, each of which includes those before: bool, integral,
-    # real, complex.
-    kind: int
-    least: int = 0  # as `most`: of no meaning for floating-point numbers
+    kind: int  # bool, integral, real or complex; each kind includes those before
+    least: int = 0  # as `most`, unused for floating-point numbers
     most: int = 0
 
 
 _ranges: dict[Any, Range] = {}
-_of_torch: dict[Any, Range] = {}  # apart: torch.compile compares no others
+_of_torch: dict[Any, Range] = {}  # separate: torch.compile cannot compare others
 
 
 def range_of(dtype: Any) -> Range:
     """Return the range of a dtype of any library."""
-    dtype = getattr(dtype, "_np_dtype", dtype)  # array-api-strict's warn when compared to NumPy's
+    dtype = getattr(dtype, "_np_dtype", dtype)  # array-api-strict's warn when compared
     ranges = _of_torch if hasattr(dtype, "is_floating_point") else _ranges
     known = ranges.get(dtype)
     if known is None:
         name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-        # The library's own for a `DType`, which torch.compile cannot compare with others.
+        # A `DType` is stored by its native type: torch.compile cannot compare it with others.
         known = ranges[getattr(dtype, "native", dtype)] = _named(name)
     return known
 
@@ -58,9 +56,9 @@ def _named(name: str) -> Range:
 
 
 def side(value: int, dtype: Any) -> int:
-    """Return -1 for an integer below the range of an integer dtype, 1 for one above, else 0."""
+    """Return -1 for an integer below the range of an integer dtype, 1 if above, else 0."""
     if 0 <= value <= 127 and not isinstance(dtype, type) and getattr(dtype, "itemsize", 1) > 1:
-        return 0  # quickly; of a class, such as numpy.int64, it is no number
+        return 0  # the quick path; the itemsize of a class, such as numpy.int64, is not a number
     kind, least, most = range_of(dtype)
     if kind != _INTEGRAL or least <= value <= most:
         return 0
@@ -74,7 +72,7 @@ def check(value: int, dtype: Any) -> None:
 
 
 def check_narrow(obj: Any, dtype: Any) -> None:
-    """Check the integers in nested sequences for ml_dtypes' narrow dtypes, which wrap them."""
+    """Check the integers in nested sequences: the narrow dtypes of ml_dtypes wrap them."""
     kind, _, most = range_of(dtype)
     if kind != _INTEGRAL or most >= 127:
         return
@@ -88,11 +86,11 @@ def check_narrow(obj: Any, dtype: Any) -> None:
 def fitting(value: Any, dtype: Any) -> Any:
     """Convert a Python scalar or an array for writing to an array of ``dtype``.
 
-    OverflowError for an integer out of its range; TypeError for a value of a higher kind: a
-    fraction for integers, a complex number for real ones.
+    OverflowError for an integer out of range; TypeError for a value of a higher kind, such as a
+    float for integers or a complex number for floats.
     """
     kind, least, most = range_of(dtype)
-    cls = value.__class__  # no dictionary: torch.compile mistakes what is in one of types
+    cls = value.__class__  # comparisons, as torch.compile fails on a dictionary of types
     if cls is int:
         own = _INTEGRAL
     elif cls is float:
@@ -114,7 +112,7 @@ def fitting(value: Any, dtype: Any) -> Any:
 
 
 def check_kind(value: Any, dtype: Any) -> None:
-    """Raise TypeError if an array's elements are of a higher kind than ``dtype``."""
+    """Raise TypeError if an array has elements of a higher kind than ``dtype``."""
     if range_of(value.dtype).kind > range_of(dtype).kind:
         raise _does_not_fit(f"an array of {value.dtype}", dtype)
 
@@ -126,45 +124,45 @@ def is_fractional(x: Any) -> bool:
         if isinstance(x, list | tuple):
             return any(each.__class__ is not int and is_fractional(each) for each in x)
         return isinstance(x, float | complex)
-    if getattr(dtype, "kind", "") in ("b", "i", "u"):  # NumPy's dtypes, quickly
+    if getattr(dtype, "kind", "") in ("b", "i", "u"):  # the quick path for NumPy's dtypes
         return False
     return range_of(dtype).kind > _INTEGRAL
 
 
 def is_numeric(dtype: Any) -> bool:
-    """Whether a NumPy dtype is numeric or bool: its own, or registered as ml_dtypes' are."""
+    """Whether a NumPy dtype is numeric or bool, builtin or registered as ml_dtypes' are."""
     return dtype.kind in "biufc" or dtype.isbuiltin == 2
 
 
 def scalar_of(value: Any) -> Any:
-    """Convert a scalar of NumPy or of a subclass of a Python number; return anything else."""
+    """Convert a NumPy scalar or a subclass of a Python number; return anything else unchanged."""
     if isinstance(value, numpy.generic):
         if not is_numeric(value.dtype):
             return value
         number = value.item()
         if number.__class__ in BY_KIND:
             return number
-        return complex(number) if value.dtype.kind == "c" else float(number)  # of a long double
+        return complex(number) if value.dtype.kind == "c" else float(number)  # a long double
     return next((kind(value) for kind in BY_KIND if isinstance(value, kind)), value)
 
 
 def check_number(value: Any) -> None:
-    """Raise TypeError for a NumPy scalar that is not a number: text, a time."""
+    """Raise TypeError for a NumPy scalar that is not a number, such as text or a time."""
     if not is_numeric(value.dtype):
-        raise TypeError(f"arraybridge takes Arrays and numbers, got {value!r}")
+        raise TypeError(f"expected an Array or a number, got {value!r}")
 
 
 def out_of_bounds(value: int, dtype: Any) -> OverflowError:
     """Make the error for an integer that a dtype does not hold."""
-    name = getattr(dtype, "__name__", dtype)  # of a scalar type, numpy.uint8
+    name = getattr(dtype, "__name__", dtype)  # for a scalar type, such as numpy.uint8
     return OverflowError(
-        f"Python integer {value} out of bounds for {name}: bring the array to a dtype that holds "
-        "it, with astype"
+        f"Python integer {value} out of bounds for {name}: cast the array to a wider dtype with "
+        "astype"
     )
 
 
 def _does_not_fit(what: str, dtype: Any) -> TypeError:
     return TypeError(
-        f"{what} does not fit in an array of {dtype}: bring the value to that dtype, or the array "
-        "to one that holds it, with astype"
+        f"{what} does not fit in an array of {dtype}: cast the value to that dtype, or the array "
+        "to one that holds the value, with astype"
     )

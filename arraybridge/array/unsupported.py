@@ -1,13 +1,12 @@
-"""What an Array does not support, and the errors that name the replacement.
+"""Errors for what an Array does not support, which name the replacement.
 
-Methods of other arrays that Array lacks are descriptors whose AttributeError says what to call.
+Methods of other arrays that Array lacks are descriptors whose AttributeError names what to call.
 
-NumPy's functions and ufuncs (NEP 13, NEP 18) on an Array: pure queries work, others are refused
-with advice. Otherwise they would silently return NumPy's arrays (``numpy.mean``) or fail
-(``numpy.sum``), depending on how each is written. The error is for the author of the call; inside
-packages that convert any array to NumPy themselves, often by such a call, it would help nobody.
-There the functions get the result of ``numpy.asarray``. The operators of NumPy's scalars and arrays
-end in ufuncs as well: they are left to the Array.
+NumPy's functions and ufuncs (NEP 13, NEP 18) work on an Array if they only query it; others raise
+TypeError with advice. Otherwise they would silently return NumPy arrays (``numpy.mean``) or fail
+(``numpy.sum``), depending on how each is written. In packages that convert any array to NumPy,
+often by such a call, the functions get the result of ``numpy.asarray`` instead. The operators of
+NumPy's scalars and arrays, which call ufuncs as well, are left to the Array.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ..containers import mapped
 from .indexing import elements_along
 from .operators import OPERATORS
 
-# What is asked of an array, or of where it lies, and makes no other.
+# Queries of an array or its memory, which return no array.
 _ASK: dict[Any, Callable[..., Any]] = {
     numpy.shape: lambda a: a.shape,
     numpy.ndim: lambda a: a.ndim,
@@ -40,21 +39,21 @@ _ASK: dict[Any, Callable[..., Any]] = {
     ),
 }
 
-# Packages that take arrays of any library, and NumPy's own testing module.
+# Packages that accept arrays of any library, and NumPy, for its testing module.
 CONVERTING = {"matplotlib", "numpy", "pandas", "scipy", "sklearn"}
 
-# Packages that keep NumPy's arrays alone, and do not ask for them: what to give them.
-_KEEPING = {"zarr": "zarr stores NumPy's arrays: xarray's objects give theirs by x.as_numpy()"}
+# Packages that only store NumPy arrays and do not convert: what to pass.
+_KEEPING = {"zarr": "zarr stores NumPy arrays: for xarray's objects pass x.as_numpy()"}
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
-# The ufunc that an operator of NumPy's ends in -> the method of its right operand.
+# The ufunc of a NumPy operator -> the method of its right operand.
 _REFLECTED = {
     getattr(numpy, op.function): f"__{_MIRRORED.get(op.name, f'r{op.name}')}__"
     for op in OPERATORS
     if op.forms != "unary"
 }
-# What the standard has under another name, with other arguments.
+# Functions with another name and other arguments in the standard.
 _NEAREST = {
     "cumprod": "cumulative_prod",
     "cumsum": "cumulative_sum",
@@ -102,12 +101,12 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
 
 
 def _converting() -> bool:
-    """Whether the call comes from one of those packages."""
+    """Whether the call is from one of the `CONVERTING` packages."""
     return _caller(3) in CONVERTING
 
 
 def _caller(frames: int) -> str:
-    """Return the package of the function so many frames above."""
+    """Return the package of the function that many frames above."""
     name: str = sys._getframe(frames).f_globals.get("__name__", "")
     return name.partition(".")[0]
 
@@ -119,17 +118,19 @@ def _taken(x: Any) -> Any:
 def _refusal(x: Any, function: Any, name: str) -> TypeError:
     remedies = []
     if own := _in_the_standard().get(function):
-        remedies.append(f"the array's own is arraybridge.namespace(x).{own}")
+        remedies.append(f"use arraybridge.namespace(x).{own}")
     elif near := _NEAREST.get(name.removeprefix("numpy.")):
-        remedies.append(f"the nearest in the array's own namespace is {near}")
-    host = getattr(x.device, "host", None)  # of a JAX tracer it is None
+        remedies.append(f"use the nearest in arraybridge.namespace(x), {near}")
+    host = getattr(x.device, "host", None)  # None for a JAX tracer
     if host:
-        remedies.append("NumPy's takes numpy.asarray(x)")
+        remedies.append("pass numpy.asarray(x)")
     elif host is False:
-        remedies.append("NumPy's takes a copy on the CPU, x.to('numpy', device='cpu')")
+        remedies.append("pass a copy on the CPU, x.to('numpy', device='cpu')")
+    advice = [", or ".join(remedies)] if remedies else []
     if keeping := _KEEPING.get(_caller(3)):
-        remedies.append(keeping)
-    return TypeError("; ".join([f"{name} does not take an arraybridge Array", *remedies]))
+        advice.append(keeping)
+    problem = f"{name} does not take an arraybridge Array"
+    return TypeError(f"{problem}: {'; '.join(advice)}" if advice else problem)
 
 
 @functools.cache
@@ -150,7 +151,7 @@ def _in_the_standard() -> dict[Any, str]:
 class Missing:
     """A method that Array lacks.
 
-    A ``__getattr__`` would do this for every name, but slow down each look-up of ``x._native``.
+    A ``__getattr__`` would serve every name, but slow down each look-up of ``x._native``.
     """
 
     __slots__ = ("name",)
@@ -167,7 +168,7 @@ class Missing:
 
 
 def refer(cls: type, names: Iterable[str]) -> None:
-    """Make a class of Arrays name replacements for the methods that it lacks."""
+    """Give a class of Arrays errors with replacements for the methods that it lacks."""
     for name in names:
         if not hasattr(cls, name):
             setattr(cls, name, Missing(name))
@@ -178,14 +179,14 @@ def _advice(array: Any, name: str) -> str:
     found = [_INSTEAD[name]] if name in _INSTEAD else []
     xp = getattr(type(array), "_namespace", None)
     if xp is None:
-        return f": {(*found, 'what the standard has as functions is in ab.namespace(x)')[0]}"
+        return f": {(*found, 'the functions of the standard are in ab.namespace(x)')[0]}"
     if name in xp.__all__ and isinstance(getattr(xp, name), FunctionType):
         call = _call(getattr(xp, name))
         found.append(f"the standard has it as a function, ab.namespace(x).{name}{call}")
-    if hasattr(type(array._native), name):  # of an instance, some properties warn or raise
-        found.append(f"the library's own is x.native.{name}")
+    if hasattr(type(array._native), name):  # not the instance: some properties warn or raise
+        found.append(f"the library's method is x.native.{name}")
     if not found:
-        return f", and neither do its namespace and {array.library}"
+        return f", and neither has its namespace or {array.library}"
     return f": {'; '.join(found)}"
 
 
@@ -198,20 +199,20 @@ def _call(function: Any) -> str:
 
 # Methods without a function of the same name in the standard.
 _INSTEAD = {
-    "numpy": "x.to('numpy') is NumPy's array",
-    "tolist": "x.to('numpy').tolist() gives Python's numbers",
-    "item": "x.to('numpy').item() gives Python's number",
-    "cpu": "x.to(device='cpu') is on the CPU",
-    "cuda": "x.to(device='cuda') is on the GPU",
-    "clone": "x.to(copy=True) is a copy",
-    "copy": "x.to(copy=True) is a copy",
-    "contiguous": "arraybridge.contiguous(x) is contiguous",
-    "is_contiguous": "x.info.c_contiguous tells",
-    "dim": "x.ndim tells",
-    "numel": "x.size tells",
-    "data_ptr": "x.info.pointer tells",
-    "stride": "x.strides tells, in elements",
-    **dict.fromkeys(("flatten", "ravel"), "ab.namespace(x).reshape(x, (-1,)) is flat"),
+    "numpy": "use x.to('numpy')",
+    "tolist": "use x.to('numpy').tolist()",
+    "item": "use x.to('numpy').item()",
+    "cpu": "use x.to(device='cpu')",
+    "cuda": "use x.to(device='cuda')",
+    "clone": "use x.to(copy=True)",
+    "copy": "use x.to(copy=True)",
+    "contiguous": "use arraybridge.contiguous(x)",
+    "is_contiguous": "use x.info.c_contiguous",
+    "dim": "use x.ndim",
+    "numel": "use x.size",
+    "data_ptr": "use x.info.pointer",
+    "stride": "use x.strides, in elements",
+    **dict.fromkeys(("flatten", "ravel"), "use ab.namespace(x).reshape(x, (-1,))"),
     "cumsum": "the standard has cumulative_sum, in ab.namespace(x)",
     "cumprod": "the standard has cumulative_prod, in ab.namespace(x)",
     "dot": "the standard has vecdot and matmul, in ab.namespace(x)",
@@ -219,7 +220,7 @@ _INSTEAD = {
     "unsqueeze": "the standard has expand_dims, in ab.namespace(x)",
 }
 
-# The functions of the standard, by name: to read them from its templates takes milliseconds.
+# The functions of the standard, listed, as reading them from its templates takes milliseconds.
 FUNCTIONS = """
     __array_namespace_info__ abs acos acosh add all any arange argmax argmin argsort asarray
     asin asinh astype atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_or

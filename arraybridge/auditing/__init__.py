@@ -1,4 +1,4 @@
-"""``audit``: every route that arrays take, from where, and what was copied on the way."""
+"""``audit``: log every route that arrays take, the calling line, and what was copied."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Audit:
             hint = f": did you mean {guess!r}?" if guess else ";"
             raise ValueError(f"copies is {copies!r}{hint} expected one of {known}")
         if type(most) is not int or most < 0:
-            expected = f"expected how many records are kept, such as {MOST}"
+            expected = f"expected the number of records to keep, such as {MOST}"
             raise ValueError(f"most is {most!r}; {expected}")
         self.copies = copies
         self.libraries = bool(libraries)
@@ -46,7 +46,7 @@ class Audit:
     def __enter__(self) -> AuditLog:
         with audits.exclusive():
             if self in audits.those_on():
-                raise RuntimeError("this audit is on already: call arraybridge.audit() again")
+                raise RuntimeError("this audit is already on: call arraybridge.audit() for another")
             _turn_on((*audits.those_on(), self))
         return self.log
 

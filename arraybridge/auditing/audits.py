@@ -1,7 +1,7 @@
-"""The audits that are on, what each does about a route, and which line of a program asked for it.
+"""The audits that are on, what they do with a route, and which line of the program caused it.
 
-They are the process's: every thread and every task is seen by all of them, as the copies of a pool
-of threads belong to whoever filled it.
+Audits apply to the whole process: they see every thread and task, as thread pools copy on behalf of
+others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CopyForbiddenError(ConversionError):
     CopyForbiddenError kernel 48
     """
 
-    __module__ = "arraybridge.auditing"  # as tracebacks print it, and as users import it
+    __module__ = "arraybridge.auditing"  # the public name, which tracebacks print
 
 
 class CopyWarning(UserWarning):
@@ -70,17 +70,17 @@ _lock, _adding = threading.RLock(), threading.Lock()
 
 
 def exclusive() -> threading.RLock:
-    """Return the lock of what turns audits on or off; a forked child has one of its own."""
+    """Return the lock for turning audits on or off."""
     return _lock
 
 
 def turn_on(audits: tuple[Audit, ...]) -> None:
-    """Have these audits on and no others; for callers that hold the lock."""
+    """Replace the audits that are on; the caller must hold the lock."""
     global _on
     before, _on = _on, audits
     if bool(audits) != bool(before):
         OBSERVERS[:] = [_observe] if audits else []
-        forget()  # what runs without asking who observes
+        forget()  # fast paths that skip the observers
 
 
 def those_on() -> tuple[Audit, ...]:
@@ -89,7 +89,7 @@ def those_on() -> tuple[Audit, ...]:
 
 
 def _after_fork_in_child() -> None:
-    """Make the locks anew: another thread of the parent may have held them."""
+    """Replace the locks: another thread of the parent may have held them."""
     global _lock, _adding
     _lock, _adding = threading.RLock(), threading.Lock()
 
@@ -99,7 +99,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Thread(threading.local):
-    """How many routes a thread has taken in audits, and whether it is in a watched function."""
+    """The number of routes logged for a thread, and whether it is in a watched function."""
 
     count = 0
     watching = False
@@ -109,9 +109,9 @@ thread = _Thread()
 
 
 def _observe(event: Event) -> None:
-    """Log a route; forbid it, or warn, where an audit says so."""
+    """Log a route; raise or warn if an audit requires it."""
     at, (route, info, call) = caller(), event
-    if call == "from_dlpack" != at.call:  # an Array that something else makes on its way
+    if call == "from_dlpack" != at.call:  # an Array that another function makes internally
         return
     record = Record(
         call or at.call, route.source, route.target, route.kind, route.nbytes, route.why,
@@ -135,7 +135,7 @@ def _observe(event: Event) -> None:
 
 
 def count_untold() -> None:
-    """Count a call that may have copied."""
+    """Count a call of which it is unknown whether it copied."""
     for audit in _on:
         audit.log.untold += 1
 
@@ -149,23 +149,23 @@ def _message(record: Record) -> str:
 
 
 def _forbidden(record: Record) -> str:
-    remedy = "make the copy outside the audit, or leave copies='forbid' out"
+    remedy = "make the copy outside the audit, or omit copies='forbid'"
     if record.kind == "kernel" and "copy=False asks" not in record.why:
-        remedy = f"give it an array that {record.target} can view, {remedy}"
+        remedy = f"pass an array that {record.target} can view, {remedy}"
     return f"{_message(record)}; arraybridge.audit(copies='forbid') is on: {remedy}"
 
 
 OURS = __name__.partition(".")[0]
 
-#: The name of frames of ours that have the file, the line and the globals of a caller.
+#: The name of our frames that have the file, line and globals of a caller.
 IN_ITS_PLACE = "<arraybridge>"
 
-# What runs other code: nobody's place.
+# Packages that run code of others, and so are not a caller's place.
 _MACHINERY = ("array_api_compat", "asyncio", "concurrent", "contextlib", "functools", "threading")
 
 
 class Caller(NamedTuple):
-    """A place in a program, and what it called; no frame, which would keep its arrays alive."""
+    """A place in a program, and what it called. A frame would keep its arrays alive."""
 
     call: str
     file: str
@@ -183,10 +183,10 @@ def package_of(frame: FrameType) -> str:
 
 
 def caller() -> Caller:
-    """Find the frame that called arraybridge, and name the function of ours that it called.
+    """Find the frame that called arraybridge, and the name of the function that it called.
 
-    Array libraries' frames are passed over: ``torch.from_dlpack(array)`` is where the program says
-    so. So are those of asyncio and of pools of threads. Where there are no others, it is the first
+    Frames of array libraries are skipped, so that the place of ``torch.from_dlpack(array)`` is the
+    program's line; so are those of asyncio and thread pools. If no others are left, it is the first
     frame that is not ours.
     """
     skipped = {OURS, *_MACHINERY, *packages()}
@@ -202,7 +202,7 @@ def caller() -> Caller:
             found = frame
         frame = frame.f_back
     found = found or outside
-    if found is None:  # Python itself calls, at its end
+    if found is None:  # called by Python itself, at its end
         return Caller(_named(ours), "<python>", 0, "", {})
     code = found.f_code
     line = found.f_lineno or 0
@@ -210,17 +210,17 @@ def caller() -> Caller:
 
 
 def _named(frame: FrameType | None) -> str:
-    """Return what a program called, by the frame of ours that it entered."""
+    """Return the name of the function that a program called, from our outermost frame."""
     if frame is None:
         return ""
     name, known, module = frame.f_code.co_name, frame.f_locals, frame.f_globals.get("__name__", "")
     if name == "adapted":
         options = known.get("options")
         return f"adapt({options.function})" if options is not None else "adapt"
-    if module.startswith(f"{OURS}.auditing."):  # in the place of what was called
+    if module.startswith(f"{OURS}.auditing."):  # a stand-in for a watched function
         return str(known.get("call", name))
-    if module.startswith(f"{OURS}.xp.") and "own" in known:  # likewise
+    if module.startswith(f"{OURS}.xp.") and "own" in known:  # a wrapper of a library's function
         return str(getattr(known["own"], "__name__", name))
-    # Nothing else of ours is called by native code, by a callback or from C.
+    # Our only functions that native code calls, by a callback or from C.
     called_natively = module.startswith(f"{OURS}.native.") or name == "struct_of"
     return "__dlpack_c_exchange_api__" if called_natively else name

@@ -1,11 +1,10 @@
-"""The libraries' own functions, watched: ``numpy.asarray``, ``Tensor.cpu``, ...
+"""Watching the libraries' own functions: ``numpy.asarray``, ``Tensor.cpu``, ...
 
-Each library names its own (`Library.watched`). While a watch is on they are replaced, where others
-look them up, by objects that equal them and call them; those of libraries that are imported
-meanwhile, when an import statement is over and they are whole. Whether a call copied is seen by the
-addresses, afterwards.
+Each library lists its own (`Library.watched`). While a watch is on, their modules and classes have
+objects in their place that equal them and call them. Libraries that are imported meanwhile are
+watched once their import is complete. The addresses show afterwards whether a call copied.
 
-A program prints what it would without: tracebacks and warnings have no frame of this module.
+Tracebacks and warnings contain no frame of this module, so that a program prints the same.
 """
 
 from __future__ import annotations
@@ -28,21 +27,18 @@ from ..core.table import Event
 from ..explaining import explain
 from .audits import IN_ITS_PLACE, OURS, _observe, count_untold, exclusive, package_of, thread
 
-_MANY = 1000  # items of a sequence that is looked at
+_MANY = 1000  # the most items of a sequence to inspect
 
 
 def _unseen(function: Any) -> Any:
-    """Mark a function as part of the import system, whose frames warnings pass over."""
+    """Mark a function as part of the import system, whose frames warnings skip."""
     name = "<frozen importlib._bootstrap>"
     function.__code__ = function.__code__.replace(co_filename=name)
     return function
 
 
 def _without(trace: TracebackType | None, *called: Callable[..., Any]) -> TracebackType | None:
-    """Return a traceback without the frames of functions, which it begins with, one in the other.
-
-    A bare ``raise`` adds no frame again.
-    """
+    """Return a traceback without the frames of these functions at its start."""
     for function in called:
         if trace is not None and trace.tb_frame.f_code is getattr(function, "__code__", None):
             trace = trace.tb_next
@@ -57,7 +53,7 @@ _calls: dict[tuple[CodeType, int], CodeType] = {}
 
 
 def _from(frame: FrameType) -> Callable[..., Any]:
-    """Return `_call` as if it were a line of a caller: warnings of C code name the last frame."""
+    """Return `_call` as if it were a line of its caller: warnings of C code name the last frame."""
     key = frame.f_code, frame.f_lineno or 1
     code = _calls.get(key)
     if code is None:
@@ -70,16 +66,16 @@ def _from(frame: FrameType) -> Callable[..., Any]:
 
 
 class _Watched:
-    """Stands in for a function: it equals it, and is pickled as it.
+    """A stand-in for a function, with the same equality, hash and pickle.
 
-    Code that looks functions up in a table (Numba's compiler, ``__torch_function__``) finds it.
+    So tables of functions (Numba's compiler, ``__torch_function__``) find it.
     """
 
     def __init__(self, own: Any, path: str) -> None:
         self.__wrapped__, self.__doc__ = own, own.__doc__
         self.__module__ = getattr(own, "__module__", "")  # a method of C code has none
         self._path = path
-        self._inner = path.endswith("__")  # what libraries call for a program
+        self._inner = path.endswith("__")  # called by libraries on behalf of a program
 
     @_unseen
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -96,21 +92,21 @@ class _Watched:
             raise
         finally:
             thread.watching = thread.watching and not watched
-        if watched and thread.count == before:  # else what it called was logged
+        if watched and thread.count == before:  # else a function that it called was logged
             given = args[0] if args else next(iter(keywords.values()), None)
             _compare(call, given, result)
         return result
 
     def _asked(self, frame: FrameType | None) -> bool:
-        """Whether a program calls, and not a library on its own account."""
-        if frame is None:  # Python itself, at its end
+        """Whether the program is the caller, rather than a library."""
+        if frame is None:  # called by Python itself, at its end
             return True
         package = package_of(frame)
         return package != OURS and (self._inner or package not in packages())
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None or not hasattr(type(self.__wrapped__), "__get__"):
-            return self  # of C code: no method of the class that has it as an attribute
+            return self  # C code that does not bind as a method
         return MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
@@ -135,10 +131,10 @@ def _found(path: str) -> Any:
 
 
 def _compare(call: str, given: Any, result: Any) -> None:
-    """Log what a function did with an array, or several."""
+    """Log what a function did with one or more arrays."""
     try:
         pairs = [*_pairs(given, result)]
-    except Exception:  # of a library that is not whole
+    except Exception:  # the library is only partly imported
         count_untold()
         return
     for one, made in pairs:
@@ -146,18 +142,18 @@ def _compare(call: str, given: Any, result: Any) -> None:
             info = inspect(made)
             sources = [inspect(x) for x in (one if isinstance(one, list | tuple) else [one])]
             route = _route(call, one, sources, info)
-        except Exception:  # no memory, as while something is traced
+        except Exception:  # no memory, as in tracing
             count_untold()
         else:
             _observe(Event(route, info, call))
 
 
 def _pairs(given: Any, result: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield an array, or some of which one was made, and what was made."""
+    """Yield pairs of an array, or several that were combined into one, and the result."""
     if not isinstance(given, list | tuple):
         if is_array(given) and is_array(result):
             yield given, result
-    elif given and len(given) <= _MANY and all(map(is_array, given)):  # else they are numbers
+    elif given and len(given) <= _MANY and all(map(is_array, given)):
         if is_array(result):
             yield given, result
         elif isinstance(result, list | tuple) and len(result) == len(given):
@@ -193,19 +189,19 @@ def _route(call: str, given: Any, sources: Sequence[TensorInfo], info: TensorInf
 def _shared(a: TensorInfo, b: TensorInfo) -> bool:
     if not (a.data and b.data):
         raise ValueError("no memory")
-    return _overlap(a, b)  # type: ignore[arg-type] # of both it asks the same
+    return _overlap(a, b)  # type: ignore[arg-type] # a TensorInfo has all that it reads
 
 
 _on = False
 _own_import = builtins.__import__
-_checked: dict[str, int] = {}  # by package: how many modules there were when it was looked at
+_checked: dict[str, int] = {}  # package -> the number of modules when it was checked
 _replaced: dict[str, tuple[Any, str, Any, _Watched]] = {}  # owner, name, own or None if inherited
 
 
 def watch(on: bool) -> None:
-    """Watch the functions of all libraries, or put everything back.
+    """Watch the functions of all libraries, or restore them; the caller must hold the lock.
 
-    What the program itself has replaced meanwhile stays. For callers that hold the lock.
+    Functions that the program itself has replaced meanwhile stay.
     """
     global _on, _own_import
     if on is _on:
@@ -233,7 +229,7 @@ def watch(on: bool) -> None:
 def _import(
     name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
 ) -> Any:
-    """Import as Python does, and watch the package if it is whole by then."""
+    """Import as Python does, and watch the package if its import is complete."""
     try:
         found = _own_import(name, globals, locals, fromlist, level)
     except BaseException as error:
@@ -246,7 +242,7 @@ def _import(
 
 
 def _watch_package(package: str) -> None:
-    """Watch the functions of a package that are there, in modules whose import is over."""
+    """Watch the functions of a package, in modules whose import is complete."""
     if _is_imported_now(sys.modules.get(package)):
         return
     with exclusive():
@@ -266,7 +262,7 @@ def _watch_package(package: str) -> None:
 
 
 def _owner(path: str) -> Any:
-    """Return the module or class that has a function; None where it is not there, or not yet."""
+    """Return the module or class that has a function; None if it is not imported yet."""
     owner: Any = None
     parts = path.split(".")[:-1]
     for number, part in enumerate(parts, 1):  # a module is not yet an attribute of its package
@@ -281,7 +277,7 @@ def _is_imported_now(module: Any) -> bool:
 
 
 def _names(owner: Any) -> Any:
-    """Return what a module or class has, without asking a lazy module for what it has not."""
+    """Return the attributes of a module or class, without triggering a lazy module."""
     try:
         return object.__getattribute__(owner, "__dict__")
     except AttributeError:

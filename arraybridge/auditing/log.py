@@ -1,4 +1,4 @@
-"""What an audit saw: its records, their sums by place, and how both are printed."""
+"""The log of an audit: its records, their sums by place, and how both are printed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..core.records import PRINTED, route_text
 
-#: How many records a log keeps, and how many different lines of its table.
+#: The most records that a log keeps, and the most different lines of its table.
 MOST = 10_000
 
 _SHOWN = 40  # lines of a printed table
@@ -176,7 +176,7 @@ class AuditLog:
             record.why,
         )  # fmt: skip
         if line not in self._lines and len(self._lines) >= MOST:
-            line = _ELSEWHERE  # code made at run time has no end of places
+            line = _ELSEWHERE  # generated code may have any number of places
         self._lines[line] = self._lines.get(line, _NOTHING).plus(record)
 
     def places(self) -> dict[str, Sums]:
@@ -208,7 +208,7 @@ class AuditLog:
         return self.total.calls
 
     def __bool__(self) -> bool:
-        return True  # a log that saw nothing is a log
+        return True  # even without records
 
     def __repr__(self) -> str:
         return f"<AuditLog: {self.summary()}>"
@@ -219,7 +219,7 @@ class AuditLog:
         copied = f"{_counted(copies, 'copy', 'copies')} of {nbytes:,} bytes"
         text = f"{_counted(calls, 'route', 'routes')}, {copied}"
         if self.dropped:
-            text += f"; the last {self.dropped:,} are in the sums only"
+            text += f"; the last {self.dropped:,} are only in the sums"
         if self.untold:
             text += f"; {_counted(self.untold, 'call', 'calls')} could not be checked"
         return text
@@ -275,7 +275,7 @@ def _row(line: tuple[Any, ...], sums: Sums) -> tuple[str, ...]:
 
 
 def _short(text: str, width: int, *, end: bool = False) -> str:
-    """Cut a text to a width: its end, or its beginning where the end tells more."""
+    """Cut a text to a width, at its end or (`end`) at its beginning."""
     text = " ".join(text.split())
     if len(text) <= width:
         return text

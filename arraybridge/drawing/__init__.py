@@ -1,13 +1,13 @@
 """Pictures of memory and of routes: SVG and HTML, for notebooks and for the documentation.
 
-Drawn from descriptions alone: no function here sees an array, but for the text of its values that
-`array_html` is given. Nothing imports this before a notebook asks for a picture.
+They are drawn only from descriptions; no function here reads an array. Nothing imports this before
+a notebook shows a picture.
 
 =================  =================================================================
-`cells`            which element lies in which item of memory
-`canvas`           the SVG, its words and its boxes
+`cells`            which element is in which item of memory
+`canvas`           SVG: its texts and boxes
 `memory`           the boxes of a layout
-`routes`           the two ends of a route, and what lies between
+`routes`           the two ends of a route, and the arrow between them
 `pages`            HTML for notebooks
 =================  =================================================================
 """

@@ -1,7 +1,7 @@
-"""SVG that follows the page around it: drawn in the text's own color, without styles or names.
+"""SVG that follows the page around it: drawn in the color of the text, without styles or ids.
 
-A style or an id in SVG within a page is one of the whole page, so that there is none; as a file of
-its own a picture brings a background, and its colors for light and dark.
+A style or an id of an SVG within a page would apply to the whole page. As a separate file a picture
+has a background, and colors for light and dark.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import re
 from html import escape
 from textwrap import wrap
 
-WIDTH = 400  # CSS pixels: as wide as a phone shows without making letters small
+WIDTH = 400  # CSS pixels, which fit a phone without scaling
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 SANS = "system-ui, -apple-system, Segoe UI, Roboto, sans-serif"
-#: Of a letter of `MONO`, in times its size.
+#: The width of a character of `MONO` relative to the font size.
 LETTER = 0.61
-#: Fills and strokes that are readable on white and on black.
+#: Colors that are readable on white and on black.
 BLUE, GREEN, RED = "#2f81c7", "#3a9a4b", "#d9534f"
 _FILE = (
     "svg{color:#24292f}.page{fill:#ffffff}"
@@ -25,19 +25,19 @@ _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(words: object, most: int = 400) -> str:
-    """Return a text from outside, no longer than `most`, as text of HTML and of XML."""
+    """Escape a text for HTML and XML, cut to `most` characters."""
     text = _UNFIT.sub("\ufffd", str(words))
     return escape(text if len(text) <= most else text[: most - 1] + "…")
 
 
 def lines_of(words: str, most: int, columns: int = 58) -> list[str]:
-    """Break a text into at most so many lines."""
+    """Break a text into at most `most` lines."""
     lines = wrap(words[: most * columns + columns], columns) or [""]
     return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1] + " …"]
 
 
 class Canvas:
-    """What was drawn, from the top down; ``y`` is where it goes on."""
+    """A picture drawn from the top down; ``y`` is where drawing continues."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -56,7 +56,7 @@ class Canvas:
         color: str = "currentColor",
         faint: bool = False,
     ) -> None:
-        """Write a line of text, whose foot is at ``y``."""
+        """Write a line of text with its baseline at ``y``."""
         self.parts.append(
             f'<text x="{x:g}" y="{y:g}" font-family="{MONO if mono else SANS}" font-size="{size:g}"'
             + (' font-weight="600"' if bold else "")
@@ -80,7 +80,7 @@ class Canvas:
         stroke: float = 0.55,
         named: str = "",
     ) -> None:
-        """Draw a box, with a text that is shown where a mouse rests."""
+        """Draw a box; `named` is its tooltip."""
         shape = (
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}"'
             + (f' fill-opacity="{opacity:g}"' if fill != "none" else "")
@@ -107,7 +107,7 @@ class Canvas:
     def line(
         self, points: list[tuple[float, float]], color: str = "currentColor", dashed: bool = False
     ) -> None:
-        """Draw lines from point to point."""
+        """Draw a line through points."""
         path = "L".join(f"{x:g} {y:g}" for x, y in points)
         self.parts.append(
             f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="1.5"'
@@ -118,14 +118,14 @@ class Canvas:
     def head(self, x: float, y: float, way: str, color: str = "currentColor") -> None:
         """Draw the head of an arrow that points ``left``, ``right``, ``up`` or ``down``."""
         dx, dy = {"left": (-6, 0), "right": (6, 0), "up": (0, -6), "down": (0, 6)}[way]
-        # Its foot: as wide as the head is long.
+        # The base is as wide as the head is long.
         ax, ay, bx, by = x - dx - dy / 2, y - dy - dx / 2, x - dx + dy / 2, y - dy + dx / 2
         self.parts.append(f'<path d="M{x:g} {y:g}L{ax:g} {ay:g}L{bx:g} {by:g}Z" fill="{color}"/>')
 
     def svg(self, description: str, *, page: bool = False, title: str = "") -> str:
-        """Return the SVG: for a page of HTML, or with `page` as a file of its own.
+        """Return the SVG, to embed in HTML or, with `page`, as a separate file.
 
-        The description is for those who do not see the picture, the title a line above it.
+        The description is for screen readers, the title a line above the picture.
         """
         above = 34 if title else 12 if page else 0
         beside = 10 if page else 0

@@ -1,4 +1,4 @@
-"""Which element of an array lies in which item of its memory, for the few items that are drawn."""
+"""Which element of an array is in which item of its memory, for the few items that are drawn."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import NamedTuple
 
 from ..layout import span
 
-ROWS = 4  # of boxes; longer memory is shown by its first and last rows
+ROWS = 4  # of boxes; of longer memory the first and last rows are drawn
 _TRIES = 80  # steps of the search for the elements in one item
-MOST = 5  # elements that share an item; more are not counted
-_WIDEST = 9  # characters of an index; longer ones give way to the number of the element
+MOST = 5  # the most elements that share an item; more are not counted
+_WIDEST = 9  # characters of an index; a longer one is replaced by the number of the element
 
 
 class Cell(NamedTuple):
     """One item of memory."""
 
     at: int  # items from element 0, ..., 0; negative below it
-    element: tuple[int, ...] | None  # the first element that lies there; None for a gap
-    label: str  # what is written in the box
-    sharing: int = 1  # elements that were found there, those along axes of stride 0 counted once
-    known: bool = True  # whether those are all; an item of which nothing is known is no gap
+    element: tuple[int, ...] | None  # the first element there; None for a gap
+    label: str  # the text in the box
+    sharing: int = 1  # elements found there, counted once along axes of stride 0
+    known: bool = True  # whether all elements were found; otherwise it may not be a gap
 
 
 class Memory(NamedTuple):
     """The items that a layout covers, in the order of addresses."""
 
     low: int  # items from element 0, ..., 0 to the lowest; 0 or negative
-    length: int  # items from the lowest to the highest, both included; 0 where there is no element
+    length: int  # items from the lowest to the highest, both included; 0 without elements
     width: int  # items in a row of the picture
     rows: tuple[tuple[Cell, ...], ...]
-    hidden: int  # items that are not shown
-    after: int  # rows that are shown before the hidden items
+    hidden: int  # items that are not drawn
+    after: int  # rows that are drawn before the hidden items
     repeats: int  # how often each item is read along axes of stride 0
     numbered: bool  # whether labels are numbers of elements in C order, not indices
 
 
 def label_width(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, bool]:
-    """Return the most characters that a label has, and whether labels are numbers of elements."""
+    """Return the length of the longest label, and whether labels are numbers of elements."""
     wide = sum(
         1 if step == 0 and extent > 1 else len(str(extent - 1))
         for extent, step in zip(shape, strides, strict=True)
@@ -75,7 +75,7 @@ def memory_of(shape: tuple[int, ...], strides: tuple[int, ...], most: int) -> Me
 
 
 def _row(shape: tuple[int, ...], strides: tuple[int, ...], length: int, most: int) -> int:
-    """Return the items in a row: all, or a multiple of a stride, so that columns stand aligned."""
+    """Return the items per row: all, or a multiple of a stride, which aligns the columns."""
     if length <= most:
         return max(length, 1)
     steps = [
@@ -90,7 +90,7 @@ def _row(shape: tuple[int, ...], strides: tuple[int, ...], length: int, most: in
 
 
 class _Finder:
-    """The elements in an item of memory, found from its place."""
+    """Finds the elements in an item of memory from its position."""
 
     def __init__(
         self, shape: tuple[int, ...], strides: tuple[int, ...], low: int, numbered: bool
@@ -108,7 +108,7 @@ class _Finder:
         ]
         axes.sort(reverse=True)
         self.axes = axes
-        self.reach = [0]  # of the axes from each on
+        self.reach = [0]  # items covered by the axes from each one on
         for step, extent, _, _ in reversed(axes):
             self.reach.append(self.reach[-1] + step * (extent - 1))
         self.reach.reverse()
@@ -121,7 +121,7 @@ class _Finder:
         return Cell(at, index, self._label(index), len(found), known=ended)
 
     def _elements(self, place: int) -> tuple[list[tuple[int, ...]], bool]:
-        """Return the elements ``place`` items above the lowest, and whether those are all."""
+        """Return the elements ``place`` items above the lowest, and whether these are all."""
         found: list[tuple[int, ...]] = []
         pending: list[tuple[int, int, tuple[int, ...]]] = [(0, place, ())]
         tries, cut = _TRIES, False

@@ -10,16 +10,16 @@ from .cells import Cell, Memory, label_width, memory_of
 if TYPE_CHECKING:
     from ..core.records import TensorInfo
 
-_BOX, _SMALL, _FOOT, _LEVEL = 24, 10.5, 14, 18  # pixels: box, letters, below, above
+_BOX, _SMALL, _FOOT, _LEVEL = 24, 10.5, 14, 18  # pixels: box, text, space below, arrow above
 _LEFT = 18  # the margin, for arrows from row to row
 _AXES = 6  # axes that are described
 _OPAQUE = 3  # DLDataTypeCode of a data type that DLPack does not have
-#: What an array may be whose elements are not where its strides say.
+#: Pending conversions of arrays whose elements are not at their strides.
 _ELSEWHERE = {
-    "fraction": "the elements do not lie at multiples of their size",
+    "fraction": "the elements are not at multiples of their size",
     "bitpacked": "the elements are packed, eight to a byte",
-    "chunks": "the elements lie in several blocks of memory",
-    "columns": "the columns lie in blocks of their own",
+    "chunks": "the elements are in several blocks of memory",
+    "columns": "each column is in a separate block of memory",
 }
 _WORDS = {"c": "C order", "fortran": "Fortran order"}
 _PENDING = {
@@ -37,12 +37,12 @@ def number(value: int) -> str:
 
 
 def nameless(info: TensorInfo) -> bool:
-    """Whether DLPack has no such data type, so that neither its name nor its size is known."""
+    """Whether DLPack lacks the data type, so that its name and size are unknown."""
     return info.refused is not None and info.dtype.code == _OPAQUE
 
 
 def unit_of(info: TensorInfo) -> tuple[int, str]:
-    """Return the size of an element, and the unit: bits where elements are packed."""
+    """Return the size of an element, and the unit: bits if elements are packed."""
     if nameless(info):
         return 1, "elements"
     if "bitpacked" in info.pending:
@@ -80,29 +80,26 @@ def format_shape(shape: tuple[int, ...]) -> str:
 
 
 def format_layout(info: TensorInfo) -> str:
-    """Return the layout, and what the memory does not show, in a few words."""
+    """Return the layout, and flags and pending conversions, in a few words."""
     flags = ["read-only"] if info.readonly else []
     pending = [_PENDING.get(what) or _ELSEWHERE.get(what, what) for what in info.pending]
     return ", ".join([_WORDS.get(info.layout, info.layout), *flags, *pending])
 
 
 def facts(info: TensorInfo) -> str:
-    """Return data type, if it has a name here, and shape, in one line."""
+    """Return the data type, if it has a name, and the shape in one line."""
     return f"{'' if nameless(info) else f'{info.dtype_name} '}{format_shape(info.shape)}"
 
 
 def memory_svg(info: TensorInfo, *, title: str = "", page: bool = False) -> str:
-    """Return the picture of an array's memory as SVG, with a line above it if there is a title.
-
-    As a file of its own (``page``) it has a background, and colors for light and dark.
-    """
+    """Return the picture of an array's memory as SVG; see `Canvas.svg` for the options."""
     canvas = Canvas()
     description = draw_memory(canvas, info)
     return canvas.svg(description, page=page, title=title)
 
 
 def draw_memory(canvas: Canvas, info: TensorInfo, color: str = BLUE) -> str:
-    """Draw the boxes of an array, and its axes; return both in words."""
+    """Draw the boxes and axes of an array; return a description."""
     why = not_drawn(info)
     if why is None and 0 in info.shape:
         why = "no elements, no memory"
@@ -152,7 +149,7 @@ def _rows(canvas: Canvas, info: TensorInfo, memory: Memory, width: float, color:
 
 def _hidden(canvas: Canvas, memory: Memory) -> None:
     shown = {cell.at for cells in memory.rows for cell in cells}
-    start = "" if 0 in shown else ", the start among them"
+    start = "" if 0 in shown else ", including the start"
     canvas.text(_LEFT, canvas.y + 14, f"… {memory.hidden:,} more{start}", faint=True)
     canvas.y += 22
 
@@ -180,7 +177,7 @@ def _cell(
     size, unit = unit_of(info)
     where = f"{number(cell.at * size)} {unit}"
     if cell.element is None:
-        named = f"{where}: no element" if cell.known else f"{where}: not worked out"
+        named = f"{where}: no element" if cell.known else f"{where}: unknown"
         canvas.box(x, y, width, _BOX, dashed=True, stroke=0.4, named=named)
         if cell.known:
             canvas.hatch(x, y, width, _BOX)
@@ -201,7 +198,7 @@ def _cell(
 
 
 def _arrows(canvas: Canvas, info: TensorInfo, places: dict[int, tuple[float, float]]) -> None:
-    """Draw a step from the start along each of the last two axes that have one."""
+    """Draw a step from the start along each of the last two axes with a stride."""
     x, top = places[0]
     high = top
     for axis, step in _moving(info):
@@ -223,7 +220,7 @@ def _arrows(canvas: Canvas, info: TensorInfo, places: dict[int, tuple[float, flo
 
 
 def _axes(canvas: Canvas, info: TensorInfo) -> None:
-    """Tell of each axis: how many elements, how far apart."""
+    """Write the number of elements and the stride of each axis."""
     size, unit = unit_of(info)
     axes = list(zip(info.shape, info.strides, strict=True))
     canvas.y += 3
@@ -244,16 +241,16 @@ def _axes(canvas: Canvas, info: TensorInfo) -> None:
 
 
 def _description(info: TensorInfo, memory: Memory) -> str:
-    """Return the picture in words."""
+    """Return a description of the picture."""
     size, unit = unit_of(info)
     name = "bytes" if unit == "B" else unit
     cells = [cell for row in memory.rows for cell in row]
     gaps = " with gaps between the elements" if any(c.element is None for c in cells) else ""
     first = cells[0].element
-    lies = "a gap" if first is None else f"element ({', '.join(map(str, first))})"
+    lowest = "a gap" if first is None else f"element ({', '.join(map(str, first))})"
     often = f", each read {memory.repeats:,} times" if memory.repeats > 1 else ""
     return (
         f"Memory of {facts(info)}, strides {format_strides(info)}, {format_layout(info)}: "
-        f"{memory.length:,} items of {size} {name}{often}{gaps}; at the lowest address lies "
-        f"{lies}, and element 0 of all axes {number(-memory.low * size)} {name} above it"
+        f"{memory.length:,} items of {size} {name}{often}{gaps}; at the lowest address is "
+        f"{lowest}, and element 0 of all axes is {number(-memory.low * size)} {name} above it"
     )

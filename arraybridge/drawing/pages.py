@@ -1,6 +1,6 @@
-"""HTML for notebooks: a header, the picture, and the values where somebody else has read them.
+"""HTML for notebooks: a header, the picture, and the values if the caller passes them.
 
-Everything is colored by the page's own text color, so that light and dark follow the notebook.
+Everything has the color of the page's text, and so follows the notebook's theme.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CARD = (
 _HEAD = f"font-family:{MONO};font-size:12px;padding:2px 0 6px"
 _FAINT = "opacity:.75"
 _CELL = "font-size:12px;padding:1px 12px 1px 0;vertical-align:top"
-# Notebooks break the lines of a <pre> between any two letters.
+# Notebooks break the lines of a <pre> between any two characters.
 _VALUES = (
     f"font-family:{MONO};font-size:12px;margin:0;padding:0 0 6px;color:inherit;"
     "background:transparent;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
@@ -43,13 +43,13 @@ def _aside(text: str) -> str:
 
 
 def route_html(route: Route) -> str:
-    """Return a route for a notebook: HTML that needs nothing else."""
+    """Return self-contained HTML of a route for a notebook."""
     kind = {"kernel": "copied", "refuse": "refused"}.get(route.kind, route.kind)
     return _card(_head("Route", f"{route.source} → {route.target}: {kind}"), route_svg(route))
 
 
 def info_html(info: TensorInfo) -> str:
-    """Return the description of an array for a notebook: HTML that needs nothing else."""
+    """Return self-contained HTML of the description of an array for a notebook."""
     size = "" if nameless(info) else f", {number(info.nbytes)} bytes"
     head = f"{info.library}: {facts(info)} on {info.device}{size}"
     details = [f"strides {format_strides(info)}", format_layout(info)]
@@ -63,17 +63,17 @@ def info_html(info: TensorInfo) -> str:
         details.append("writable")
     parts = [_head("TensorInfo", head), _aside(", ".join(details)), memory_svg(info)]
     if info.refused is not None:
-        parts.append(_aside(f"never handed over: {info.refused}"))
+        parts.append(_aside(f"cannot be converted: {info.refused}"))
     return _card(*parts)
 
 
 def table_html(
     kind: str, text: str, rows: Sequence[Sequence[str]], numbers: int, after: Sequence[str]
 ) -> str:
-    """Return a table for a notebook, of what is shown (`kind`), with a summary of it.
+    """Return a table for a notebook, with its `kind` and summary (`text`) above it.
 
-    The first row is the header, the first columns are of `numbers`, and lines come `after` the
-    table.
+    The first row is the header, the first `numbers` columns are right-aligned, and the lines
+    `after` follow the table.
     """
     lines: list[str] = []
     for row in rows:
@@ -91,9 +91,9 @@ def table_html(
 
 
 def array_html(info: TensorInfo | None, head: str, values: str | None) -> str:
-    """Return an Array for a notebook: what it is (`head`), its values, its memory.
+    """Return an Array for a notebook: a header, its values, its memory.
 
-    `info` is None where the library does not describe it, `values` where they were not read.
+    `info` is None if the library cannot describe it, `values` if they were not read.
     """
     parts = []
     if info is None:

@@ -22,14 +22,14 @@ _COLORS = {"view": BLUE, "kernel": GREEN, "transfer": GREEN, "refuse": RED}
 def route_svg(route: Route, *, title: str = "", page: bool = False) -> str:
     """Return the picture of a route as SVG; see `memory_svg`.
 
-    A route that :func:`arraybridge.explain` did not return has a picture without the memory.
+    Without memory if the route is not from :func:`arraybridge.explain`.
     """
     canvas = Canvas()
     return canvas.svg(draw_route(canvas, route), page=page, title=title)
 
 
 def draw_route(canvas: Canvas, route: Route) -> str:
-    """Draw a route, and return it in words."""
+    """Draw a route; return a description."""
     info, made = route.info, route.made
     sentences = [str(route)]
     if info is None:
@@ -77,7 +77,7 @@ def _cut(words: str, most: int) -> str:
 
 
 def _between(canvas: Canvas, route: Route) -> None:
-    """Draw the arrow: what happens, by what, how many bytes, why, and what to do."""
+    """Draw the arrow: what happens, the kernel, how many bytes, why, and what to do."""
     refused, color = route.kind == "refuse", _COLORS[route.kind]
     why, _, remedy = route.why.rpartition(": ") if refused else (route.why, "", "")
     if not why:

@@ -1,7 +1,7 @@
 """The Array namespace: each function of the standard over :class:`arraybridge.Array`.
 
-Built from the functions of ``standard``: their annotations say which arguments are arrays, devices
-or else, and what comes back. The work is done by the native namespace of the same library.
+Built from the templates in ``standard``, whose annotations show which arguments are arrays or
+devices, and what is returned. The native namespace of the library does the work.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ def _kind(parameter: inspect.Parameter) -> str:
 
 
 def _wrap_for(cls: type[NativeArray], template: Any) -> Callable[[Any], Any]:
-    """Return what makes Arrays of a native function's results, by what the standard annotates."""
+    """Return the function that makes Arrays of a native result, by the standard's annotation."""
 
     def array(result: Any) -> Any:
-        if result.__class__ is tuple:  # where(condition), which is not in the standard: nonzero
+        if result.__class__ is tuple:  # where(condition), which only NumPy has: nonzero
             return arrays(result)
         return cls._of(cls._normal(result))
 
@@ -129,7 +129,7 @@ def _same(result: Any) -> Any:
 
 
 def unwrapped(x: Any, cls: type[NativeArray]) -> Any:
-    """Return the native array of an Array; Python scalars, dtypes and None as they are."""
+    """Return the native array of an Array; Python scalars, dtypes and None unchanged."""
     if x.__class__ is cls:
         return x._native
     if isinstance(x, Array):
@@ -142,20 +142,20 @@ def unwrapped(x: Any, cls: type[NativeArray]) -> Any:
     kind = type(x)
     if not hasattr(kind, "__dlpack__"):
         if hasattr(kind, "__array__") or hasattr(kind, "__array_function__"):
-            check_whole(x)  # NumPy would compute a graph, and drop a unit
-        if hasattr(kind, "toarray"):  # a sparse matrix, an object to NumPy
+            check_whole(x)  # NumPy would compute a graph, or drop a unit
+        if hasattr(kind, "toarray"):  # a sparse matrix; NumPy would make an object array
             raise no_array(x)
         return scalar_of(x)
     raise TypeError(
         f"{cls._namespace.__name__} takes arraybridge Arrays, got {type(x).__module__}."
-        f"{type(x).__qualname__}: wrap it with asarray, or take arraybridge.namespace of it"
+        f"{type(x).__qualname__}: wrap it with asarray, or use arraybridge.namespace(x)"
     )
 
 
 def _wrapper_for(
     signature: inspect.Signature, kinds: dict[str, str]
 ) -> Callable[[Function, Any, Any, dict[str, str]], Wrapper]:
-    """Return the quickest wrapper that a signature allows."""
+    """Return the fastest wrapper that a signature allows."""
     found = list(kinds.values())
     if signature.return_annotation == "Array":
         if found[0] == "array" and {"else"}.issuperset(found[1:]):
@@ -169,7 +169,7 @@ def _wrapper_for(
 
 
 def _final_type(cls: Any) -> Any:
-    """Return the type of the results that need no `_normal`; None if there is none."""
+    """Return the type of results that do not need `_normal`; None if all do."""
     return None if cls._weakly_typed else cls._native_type
 
 
@@ -182,7 +182,7 @@ def _of_one(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wra
     asked = before is not None and dtype_at < 0
 
     def function(x: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if x.__class__ is cls and not (args or kwargs or asked):  # the commonest call: not packed
+        if x.__class__ is cls and not (args or kwargs or asked):  # the most common call
             x = x._native
             try:
                 result = alone(x)
@@ -232,7 +232,7 @@ def _of_two(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wra
 
 
 def _of_three(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wrapper:
-    """Make ``where``, whose check is about choices that are not two arrays of the library."""
+    """Make ``where``, which needs its check only if the choices are not two arrays."""
     native_type, own = cls._native_type, native.own
     errors, recover = native.errors, native.recovery()
     general = _general(native, cls, wrap, kinds)
@@ -273,15 +273,15 @@ def _general(native: Function, cls: Any, wrap: Any, kinds: dict[str, str]) -> Wr
     if native.path == "astype" and before is not None:
         before = _reading(before, cls._home.check_supported)
 
-    # A scalar of NumPy's counts here with its dtype.
+    # The functions for which a NumPy scalar has a dtype.
     whole: Any = {"result_type": _same, "astype": lambda x: cls._namespace.asarray(x)._native}
     whole = whole.get(native.path)
 
     def argument(x: Any, kind: str) -> Any:
         given = type(x)
-        if given is cls:  # "else" too: SciPy fills with arrays of no dimensions
+        if given is cls:  # also for "else": SciPy passes arrays of no dimensions as fill values
             return x._native
-        if given is DType:  # whose __class__, which isinstance asks for, is slow
+        if given is DType:  # early, as isinstance reads its slow __class__
             return x
         if whole is not None and isinstance(x, numpy.generic):
             return whole(x)

@@ -1,7 +1,7 @@
 """``asarray`` and ``from_dlpack`` of all namespaces: other arrays, buffers, numbers, sequences.
 
-Other libraries' arrays come in by ``convert``, bare and in nested sequences alike: what a library
-makes of another's array by itself may be wrong numbers (PyTorch reads JAX's as bytes).
+Arrays of other libraries, also in nested sequences, are converted by ``convert``: a library's own
+conversion may give wrong numbers (PyTorch reads JAX arrays as bytes).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..protocols.frames import is_frame
 from .calls import Arguments, Check, Function
 from .standard.data_types import DATA_TYPES
 
-# What is never refused as it is, or by the correction of NumPy's own.
+# Types that need no check, or that NumPy's own check covers.
 _NO_CHECK = (numpy.ndarray, list, tuple, *SCALARS)
 NUMBER, SEQUENCE, ARRAY, REFUSED, OTHER = range(5)
 _NUMBERS = (*SCALARS, numpy.generic)
@@ -49,7 +49,7 @@ def _category(cls: type) -> int:
         return ARRAY
     if any(hasattr(cls, name) for name in ("__dlpack__", "__cuda_array_interface__")):
         return ARRAY
-    # A weak reference's proxy has every method, whatever it is of.
+    # A proxy of a weak reference has every method, whatever it refers to.
     iterates = issubclass(cls, Iterator) and cls not in weakref.ProxyTypes
     return REFUSED if iterates else OTHER
 
@@ -62,7 +62,7 @@ def _category_of(cls: type) -> int:
 
 
 def is_plain(obj: Any) -> bool:
-    """Whether an object is a number, an array, or nested sequences of nothing else."""
+    """Whether an object is a number, an array, or nested sequences of only those."""
     category = _category_of(type(obj))
     return category in (NUMBER, ARRAY) or (category == SEQUENCE and all(map(is_plain, obj)))
 
@@ -74,11 +74,11 @@ def arguments(
     takes_numpy: bool,
     takes_nested: bool,
 ) -> Check:
-    """Make the function that converts the arguments of ``asarray`` for the library's own.
+    """Make the function that prepares the arguments for the library's own ``asarray``.
 
-    `check_dtype` returns the data type for a requested one, or raises for one that the result would
-    not have. `takes_numpy`: the library's own ``asarray`` copies NumPy's arrays, to its default
-    device; `takes_nested`: it takes nested sequences of its own arrays.
+    `check_dtype` returns the data type to use for a requested one, or raises.
+    `takes_numpy`: the library's own ``asarray`` copies NumPy arrays, to its default device;
+    `takes_nested`: it takes nested sequences of its own arrays.
     """
     home = library_named(library)
     take = _Input(home, namespace, takes_numpy, takes_nested)
@@ -104,8 +104,8 @@ def arguments(
             try:
                 obj = take(obj, dtype, device, copy is False)
             except RecursionError:
-                raise ValueError("a sequence is nested too deeply, or holds itself") from None
-            if sequence and home.owns(type(obj)):  # an array of its own by now
+                raise ValueError("a sequence is nested too deeply, or contains itself") from None
+            if sequence and home.owns(type(obj)):  # it has been copied to an array
                 copy = None
         if dtype is not None:
             check_narrow(obj, dtype)
@@ -117,15 +117,15 @@ def arguments(
 
 
 def _notify(home: Library, x: Any, dtype: Any, device: Any, copy: bool | None) -> None:
-    """Tell observers what becomes of an array of a library in its own ``asarray``, or of its cast.
+    """Notify observers of a view, copy or cast in ``asarray`` of an array of the same library.
 
-    Arrays of other libraries come in by `convert`, which tells of that.
+    For other arrays only of a cast: `convert` notifies of their conversion.
     """
     native = unwrapped(x)
     mine = library_of_type(type(native)) is home
     try:
         info = inspect(native)
-    except Exception:  # a tracer, or the function says what is wrong
+    except Exception:  # a tracer, or an array for which the function will raise
         return
     wanted = None if dtype is None else home.data_type(dtype)
     why = "copy=True" if mine and copy else None
@@ -159,7 +159,7 @@ class _Input:
             return self.sequence(obj, dtype, device, shared)
         if category == OTHER and not is_capsule(obj):
             check_whole(obj)
-            if not is_frame(type(obj)):  # NumPy would make NaN of what is missing
+            if not is_frame(type(obj)):  # NumPy would turn missing values into NaN
                 found = _memory(obj, shared)
                 if found is None:
                     return obj
@@ -167,7 +167,7 @@ class _Input:
         return self.array(obj, dtype, device, shared)
 
     def sequence(self, obj: Any, dtype: Any, device: Any, shared: bool) -> Any:
-        """Replace all arrays in nested sequences by arrays of the library, or stack them."""
+        """Convert all arrays in nested sequences to the library, or stack them."""
         kinds = set(map(type, obj))
         if {_category_of(cls) for cls in kinds} <= {NUMBER}:
             own = dtype is None or kinds.issubset(SCALARS)
@@ -180,10 +180,10 @@ class _Input:
         return self.stacked(found, dtype, device)
 
     def stacked(self, leaves: list[Any], dtype: Any, device: Any) -> Any:
-        """Stack arrays of the library, with numbers and lists of numbers among them."""
+        """Stack arrays of the library, and numbers or lists of numbers among them."""
         xp, owns = self.namespace, self.home.owns
         make = xp._functions["asarray"].own
-        leaves = [  # those of which each has a dtype of its own
+        leaves = [  # sequences and NumPy scalars have dtypes, unlike Python scalars
             make(numpy.asarray(x) if isinstance(x, numpy.generic) else x, dtype=dtype)
             if isinstance(x, list | tuple | numpy.generic)
             else x
@@ -195,11 +195,11 @@ class _Input:
         parts = [make(x, dtype=common, device=device) for x in leaves]
         shapes = {tuple(part.shape) for part in parts}
         if len(shapes) > 1:
-            raise ValueError(f"asarray of a sequence whose elements differ in shape: {shapes}")
+            raise ValueError(f"arrays in a sequence must have one shape, got {shapes}")
         return xp.stack(parts)
 
     def item(self, x: Any, dtype: Any, device: Any) -> Any:
-        """Return an element of a sequence as the library takes it."""
+        """Return an element of a sequence in a form that the library takes."""
         if isinstance(x, Array) and x.library == self.home.name:
             x = x.native
         if self.home.owns(type(x)):
@@ -223,7 +223,7 @@ class _Input:
                 if OBSERVERS:
                     info = library_named("numpy").describe(x)
                     home = self.home.name
-                    notify_copy(f"{home}'s asarray copies NumPy's arrays", info, home)
+                    notify_copy(f"{home}'s asarray copies NumPy arrays", info, home)
                 plain = dtype is None or x.dtype.kind in "biufc"
                 return x if plain else x.astype(self.name_of(dtype) or x.dtype)  # ml_dtypes'
         to = self.home.name if DeviceType.CPU in self.home.accepts.devices else "numpy"
@@ -235,7 +235,7 @@ class _Input:
             if shared or (dtype is None and device is None):
                 raise
             refused = error
-        # The library lacks the dtype or the device, and another one is requested.
+        # The library lacks the dtype or device of x, but another one is requested.
         try:
             found = convert(x, "numpy", device=None if device is None else "cpu")
         except ConversionError:
@@ -251,7 +251,7 @@ class _Input:
 
 
 def _memory(obj: Any, shared: bool) -> Any:
-    """Return a NumPy array on an object with a buffer or an array interface; else None."""
+    """Return a NumPy view of an object with a buffer or an array interface; else None."""
     try:
         return numpy.asarray(memoryview(obj))
     except TypeError:
@@ -269,7 +269,7 @@ def _memory(obj: Any, shared: bool) -> Any:
 
 
 def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
-    """Return a NumPy array of numbers in the machine's byte order."""
+    """Return a NumPy array in the machine's byte order; raise if it does not contain numbers."""
     check_whole(x)
     if not is_numeric(x.dtype):
         raise no_numbers(x)
@@ -281,13 +281,13 @@ def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
 
 
 def no_numbers(x: numpy.ndarray) -> Exception:
-    """Make the error for arrays of text, objects, times, records or oversized integers."""
+    """Make the error for arrays of text, objects, times, records or too large integers."""
     for number in x.flat if x.dtype == object else ():
         if isinstance(number, int) and not -(2**63) <= number < 2**64:
             return OverflowError(f"Python integer {number} out of bounds for every integer dtype")
     return TypeError(
-        f"the array API standard has no data type for NumPy's {x.dtype}: bring it to numbers first "
-        "(x.astype, x.view('int64') of times, the fields of records), or take numpy.asarray"
+        f"the array API standard has no data type for NumPy's {x.dtype}: convert it to numbers "
+        "first (x.astype, x.view('int64') for times, the fields of records), or use numpy.asarray"
     )
 
 
@@ -300,7 +300,7 @@ def _refusal(x: Any) -> TypeError:
 
 
 def of_arrays(cls: type[NativeArray], made: Function) -> Callable[..., Any]:
-    """Make ``asarray`` of a namespace of Arrays of the native one: it takes anyone's arrays."""
+    """Make ``asarray`` of a namespace of Arrays from the native one."""
     own, errors, recover = made.own, made.errors, made.recovery()
     before: Any = made.before
     owns, check = cls._home.owns, cls._home.check_supported
@@ -310,7 +310,7 @@ def of_arrays(cls: type[NativeArray], made: Function) -> Callable[..., Any]:
     ) -> Any:
         if isinstance(obj, Array):
             same = obj.__class__ is cls
-            # The very Array: one of JAX's shares what is written to it with no other.
+            # The same Array: a new one over a JAX array would not see later writes.
             if same and not copy and _has(dtype, obj.dtype) and _has(device, obj.device):
                 return obj
             if same:
@@ -337,7 +337,7 @@ def _has(wish: Any, own: Any) -> bool:
 
 
 def from_dlpack(library: str) -> Callable[..., Any]:
-    """Make ``from_dlpack`` of a library's native namespace: a view if one is safe, else a copy."""
+    """Make ``from_dlpack`` of a library's native namespace: a view if safe, else a copy."""
 
     def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
         found = imported(x, library, device, copy)
@@ -358,14 +358,14 @@ def from_dlpack_of_arrays(cls: type[NativeArray]) -> Callable[..., Any]:
 
 
 def native_device(cls: type[NativeArray], device: Any) -> Any:
-    """Return the library's own device for a Device, its name, or the library's own device."""
+    """Return the library's device for a Device, its name, or a device of the library."""
     if device is None:
         return None
     home = cls._home
     if library_of_package(type(device)) is home:
         return device
     place = place_named(device)
-    own = home.native_device(place)  # of a device that it misses, the library may say more
+    own = home.native_device(place)  # first: the library's error may be more specific
     why = missing_device(home.accepts, place)
     if why is not None:
         raise ConversionError(why)

@@ -1,6 +1,7 @@
-"""One wrapper over each function of a library: its checks before a call, its handlers after one.
+"""One wrapper per function of a library: checks before a call, handlers after an error.
 
-What a library accepts costs one frame and a ``try``; its error leads to the handlers of `fallback`.
+A call that the library accepts costs one more frame and a ``try``; an error leads to the handlers
+of `fallback`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .fallback import Handler
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 Check: TypeAlias = Callable[..., Arguments | None]
 
-# From two operands of two types: both as the library takes them, and the result if that is known.
+# From operands of two types: both in a form that the library takes, and the result if it is known.
 Operands: TypeAlias = Callable[[Any, Any], tuple[Any, Any, Any]]
 
 
@@ -22,33 +23,31 @@ class Function(NamedTuple):
     """A function of the standard in one library, with its checks and handlers."""
 
     path: str  # its name in the standard, such as ``"linalg.qr"``
-    own: Callable[..., Any]  # the library's function, or the correction in its place
+    own: Callable[..., Any]  # the library's function, or its correction
     parameters: tuple[str, ...]  # the names of its parameters in the standard
     handlers: tuple[Handler, ...] = ()  # tried in turn when it raises
-    # Called with the arguments first: it raises, or returns them as ``own`` is to have them; None
-    # is as they are. For what a library takes and gets wrong without an error.
+    # Called first with the arguments: raises, or returns the arguments for ``own`` (None: the
+    # same). For arguments that the library accepts with a wrong result.
     before: Check | None = None
-    # Where the data type is among the arguments, if ``before`` is called only for its sake; -1: it
-    # is called whatever is given.
+    # The position of the data type if ``before`` is only called when one is given; -1: always.
     dtype_at: int = -1
-    # Called first if the two operands are not of one type: see `numbers.Wide.operands`.
+    # Called first if the two operands have different types: see `numbers.Wide.operands`.
     operands: Operands | None = None
     namespace: Any = None  # the native namespace that it belongs to
-    # What ``own`` does with a single array of the library's own type and nothing else, in fewer
-    # steps.
+    # A faster ``own`` for a single array of the library's own type without other arguments.
     alone: Callable[[Any], Any] | None = None
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """The exceptions that some handler looks at."""
+        """The exceptions that the handlers accept."""
         return tuple(dict.fromkeys(kind for handler in self.handlers for kind in handler.errors))
 
     def recovery(self) -> Callable[[Exception, tuple[Any, ...], dict[str, Any]], Any]:
-        """Make what returns the result of a call that raised, or raises the remaining error.
+        """Make the function that computes a call that raised in another way, or raises an error.
 
-        An attempt that fails leaves its own error, which is about the arguments in a form that the
-        library takes; a note says what the call as given had raised. A function: torch.compile
-        supports methods less well.
+        If an attempt fails, its error remains, as it is about arguments in a form that the library
+        takes, with a note on the error of the original call. A function, which torch.compile
+        supports better than a method.
         """
 
         def recover(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -59,8 +58,8 @@ class Function(NamedTuple):
                         result = handler.retry(self, error, args, kwargs)
                     except Exception as another:
                         if handler.attempt:
-                            said = f"{self.path} raised {type(error).__name__}: {error}"
-                            another.add_note(f"tried with {handler.attempt}: {said}")
+                            first_error = f"{self.path} raised {type(error).__name__}: {error}"
+                            another.add_note(f"tried with {handler.attempt}: {first_error}")
                         error = another
                     else:
                         if result is not NotImplemented:
@@ -73,15 +72,15 @@ class Function(NamedTuple):
 
 
 def recovering(function: Function, own: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as the native namespace offers it, described as the library's ``own``.
+    """Return a function of the native namespace, with the metadata of the library's ``own``.
 
-    It is that where nothing surrounds it.
+    That is ``own`` itself if it has no checks or handlers.
     """
     if not (function.handlers or function.before or function.operands):
         return own
     made = remembering(function) if function.path == "isdtype" else _wrapper(function)
     functools.update_wrapper(made, own)
-    # Whatever else the library's own offers: `jax.numpy.add` is a ufunc with methods.
+    # Other attributes of the library's function: `jax.numpy.add` is a ufunc with methods.
     vars(made).update({name: getattr(own, name) for name in dir(own) if not name.startswith("_")})
     return made
 
@@ -106,7 +105,7 @@ def _wrapper(function: Function) -> Callable[..., Any]:
 
         return of_two
 
-    # An array alone is the commonest call, and is passed on without packing it.
+    # A single array is the most common call, and is passed on without packing it.
     alone = function.alone or own
     if before is None:
 
@@ -150,7 +149,7 @@ def _wrapper(function: Function) -> Callable[..., Any]:
 
 
 def remembering(function: Function) -> Callable[..., Any]:
-    """Make a function of data types and names alone, whose answers never change."""
+    """Cache the results of a function of only data types and names."""
     call = _wrapper(function)
     known: dict[Any, Any] = {}
 
@@ -158,7 +157,7 @@ def remembering(function: Function) -> Callable[..., Any]:
         if not options:
             try:
                 return known[given]
-            except (KeyError, TypeError):  # TypeError: arrays, which are an error
+            except (KeyError, TypeError):  # TypeError: an unhashable array, for which it raises
                 pass
         result = call(*given, **options)
         if not options:
@@ -170,5 +169,5 @@ def remembering(function: Function) -> Callable[..., Any]:
     return asked
 
 
-_MOST = 1024  # answers
-_NONE: Any = object()  # in the place of a first argument that is not given by position
+_MOST = 1024  # cached results
+_NONE: Any = object()  # stands for a missing first positional argument

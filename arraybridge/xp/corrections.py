@@ -1,7 +1,7 @@
-"""The places where libraries depart from the standard, as data: one table for each library.
+"""Deviations of libraries from the standard, as data: one table per library.
 
 An entry names the function, the clause and the upstream issue. `tests/support/defects` has a probe
-that shows the defect of each, so that an entry can be deleted when upstream mends it.
+of each defect, so that an entry can be deleted once upstream fixes it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ class Correction(NamedTuple):
 
     # The function in the standard, with its extension: ``"floor_divide"``, ``"linalg.qr"``.
     name: str
-    function: Callable[..., Any]  # what takes its place, over native arrays
-    clause: str  # the clause of the standard (2025.12) that the library's own departs from
-    upstream: str  # the upstream issue, by its address; or why there is none
-    operators: bool = False  # whether the operator of the same meaning has the defect too
-    # The first version of the library that keeps the clause by itself: nothing is put over that one
-    # or a later one.
+    function: Callable[..., Any]  # its replacement, over native arrays
+    clause: str  # the clause of the standard (2025.12) that the library violates
+    upstream: str  # the URL of the upstream issue, or why there is no issue
+    operators: bool = False  # whether the equivalent operator has the defect as well
+    # The first version of the library without the defect, from which on the entry is unused.
     until: str | None = None
 
     def applies_to(self, version: str) -> bool:
@@ -38,12 +37,12 @@ class Correction(NamedTuple):
 
 
 def _release(version: str) -> list[int]:
-    """Return the numbers that begin a version: ``"2.13.0+cpu"`` is 2, 13, 0."""
+    """Return the leading numbers of a version: 2, 13, 0 for ``"2.13.0+cpu"``."""
     return [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version)[0])]
 
 
 def direct(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of array-api-compat without the wrapper that passes it the module."""
+    """Unwrap a function of array-api-compat from the wrapper that passes it the module."""
     if getattr(function, "__code__", None) is None or function.__code__.co_name != "wrapped_f":
         return function
     f, xp = (inspect.getclosurevars(function).nonlocals.get(name) for name in ("f", "xp"))
@@ -54,9 +53,9 @@ def direct(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def diff(xp: Any) -> Correction:
-    """The entry of a library whose ``diff`` of ``n=0`` is ``x`` alone."""
+    """The entry of a library whose ``diff`` with ``n=0`` ignores ``prepend`` and ``append``."""
 
-    # also by position, as NumPy's
+    # positional arguments as in NumPy
     def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
         ends = {"prepend": prepend, "append": append}
         given = {name: end for name, end in ends.items() if end is not None}
@@ -67,13 +66,13 @@ def diff(xp: Any) -> Correction:
     return Correction(
         "diff",
         diff,
-        "diff: the size along the axis is M + N1 + N2 - n, of n=0 too",
-        "https://github.com/numpy/numpy/issues/23040, whose shortcut the others have too",
+        "diff: the size along the axis is M + N1 + N2 - n, also for n=0",
+        "https://github.com/numpy/numpy/issues/23040; the others have the same shortcut",
     )
 
 
 def matrix_rank(xp: Any, linalg: Any, integer: Any) -> Correction:
-    """The entry of a library whose ``matrix_rank`` looks for the largest of no singular values.
+    """The entry of a library whose ``matrix_rank`` fails without singular values.
 
     `linalg` is the extension, which may be switched off; `integer` the data type of the result.
     """
@@ -88,28 +87,28 @@ def matrix_rank(xp: Any, linalg: Any, integer: Any) -> Correction:
     return Correction(
         "linalg.matrix_rank",
         matrix_rank,
-        "linalg.matrix_rank: 0 of a matrix without elements",
+        "linalg.matrix_rank: 0 for a matrix without elements",
         "https://github.com/data-apis/array-api-compat, which takes the largest singular value",
     )
 
 
 def roll(xp: Any, copy: Callable[[Any], Any]) -> Correction:
-    """The entry of a library whose ``roll`` refuses an array of no axes along none."""
+    """The entry of a library whose ``roll`` fails for an array without axes along no axes."""
 
-    def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:  # by position too, as NumPy's
+    def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:  # positional as in NumPy
         none = isinstance(axis, tuple | list) and not axis
         return copy(x) if none else xp.roll(x, shift, axis=axis)
 
     return Correction(
         "roll",
         roll,
-        "roll: along no axes nothing is moved, of an array of no axes too",
+        "roll: along no axes nothing is moved, also for an array without axes",
         "no issue known",
     )
 
 
 def shifts(fft: Any, copy: Callable[[Any], Any]) -> tuple[Correction, ...]:
-    """The entries of a library whose shifts of spectra refuse no axes, or take them for all."""
+    """The entries of a library whose ``fftshift`` fails for no axes, or shifts along all."""
 
     def shifting(plain: Any) -> Callable[..., Any]:
         def function(x: Any, /, axes: Any = None) -> Any:
@@ -123,7 +122,7 @@ def shifts(fft: Any, copy: Callable[[Any], Any]) -> tuple[Correction, ...]:
         Correction(
             f"fft.{name}",
             shifting(getattr(fft, name)),
-            f"fft.{name}: along no axes nothing is moved, of an array of no axes too",
+            f"fft.{name}: along no axes nothing is moved, also for an array without axes",
             "no issue known",
         )
         for name in ("fftshift", "ifftshift")
@@ -133,23 +132,23 @@ def shifts(fft: Any, copy: Callable[[Any], Any]) -> tuple[Correction, ...]:
 def from_dlpack(
     library: str,
     upstream: str = "no issue known",
-    clause: str = "what has to be copied is copied, unless copy is False",
+    clause: str = "copies if a copy is needed, unless copy is False",
 ) -> Correction:
-    """The entry of a library whose own is refused, or is wrong, where a copy is right."""
+    """The entry of a library whose own raises, or gives a wrong result, instead of copying."""
     function = asarray.from_dlpack(library)
     return Correction("from_dlpack", function, f"from_dlpack: {clause}", upstream)
 
 
 def finfo(
     plain: Callable[[Any], Any],
-    upstream: str = "https://github.com/numpy/numpy/issues/26523 (closed: as intended there)",
+    upstream: str = "https://github.com/numpy/numpy/issues/26523 (closed: intended)",
 ) -> Correction:
-    """The entry of a library whose limits are scalars of the dtype."""
+    """The entry of a library whose ``finfo`` has scalars of the dtype."""
     floats = ("eps", "max", "min", "smallest_normal")
 
     def finfo(type: Any, /) -> Any:
         own = plain(type)
-        if own.bits > 64:  # longdouble: no dtype of the standard, and too large for a float
+        if own.bits > 64:  # longdouble: not in the standard, and too large for a float
             return own
         return Corrected(own, **{name: float(getattr(own, name)) for name in floats})
 
@@ -159,27 +158,27 @@ def finfo(
 
 
 def tangents(means: Means) -> tuple[Correction, ...]:
-    """The entries of ``tan`` and ``tanh`` of infinite complex numbers."""
+    """The entries of ``tan`` and ``tanh`` for infinite complex numbers."""
     issue = "https://github.com/data-apis/array-api/issues/1006"
     tanh = complex_function(means, "tanh")
     return (
         Correction(
             "tan",
             turned(means, "tan", tanh),
-            "tan: special cases of complex numbers are those of -1j * tanh(1j * x)",
+            "tan: the special cases of complex numbers are those of -1j * tanh(1j * x)",
             issue,
         ),
         Correction(
             "tanh",
             tanh,
-            "tanh: of infinity and a finite imaginary part it is 1 + 0j, whatever sin(2b)",
+            "tanh: 1 + 0j for an infinite real and a finite imaginary part b, whatever sin(2b)",
             issue,
         ),
     )
 
 
 def numpy_special_cases(means: Means, xp: Any, whose: str = "") -> tuple[Correction, ...]:
-    """The entries of NumPy's special cases; ``xp`` is NumPy, or a library that stands on it."""
+    """The entries of NumPy's special cases; ``xp`` is NumPy, or a library built on it."""
     numpys = "https://github.com/numpy/numpy/issues"
 
     return (
@@ -187,7 +186,7 @@ def numpy_special_cases(means: Means, xp: Any, whose: str = "") -> tuple[Correct
         Correction(
             "floor_divide",
             floor_divide(means),
-            "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
+            "floor_divide: infinity by a finite number is infinity, the reverse zero",
             f"{numpys}/23860{whose}",
             operators=True,
         ),
@@ -201,7 +200,7 @@ def numpy_special_cases(means: Means, xp: Any, whose: str = "") -> tuple[Correct
             Correction(
                 name,
                 deviation(getattr(xp, name)),
-                f"{name}: NaN of fewer elements than the correction",
+                f"{name}: NaN if there are fewer elements than the correction",
                 f"{numpys}/26522{whose}",
             )
             for name in ("std", "var")
@@ -209,9 +208,9 @@ def numpy_special_cases(means: Means, xp: Any, whose: str = "") -> tuple[Correct
     )
 
 
-# ``linspace`` of integers: rounded down and within the dtype, the same in every library.
+# ``linspace`` of integers: rounded down and within the dtype, the same for every library.
 
-_EXACT = 2**53  # up to where float64 holds every integer
+_EXACT = 2**53  # float64 represents every integer up to this one
 
 
 def integers_between(
@@ -219,7 +218,7 @@ def integers_between(
 ) -> numpy.ndarray:
     """Return ``num`` integers from ``start`` to ``stop``, rounded as in NumPy; exact if large.
 
-    OverflowError if the data type does not hold one of them.
+    OverflowError if one is out of the range of the data type.
     """
     values: Any
     if isinstance(start, int) and isinstance(stop, int) and max(abs(start), abs(stop)) >= _EXACT:
@@ -228,7 +227,7 @@ def integers_between(
     else:
         values = numpy.floor(numpy.linspace(start, stop, num, endpoint=endpoint))
     limits = numpy.iinfo(name)
-    for value in (values[0], values[-1]) if num else ():  # the least and the largest
+    for value in (values[0], values[-1]) if num else ():  # the smallest and the largest
         if not limits.min <= value <= limits.max:
             raise OverflowError(f"linspace: {value} is out of bounds for {name}")
     return numpy.asarray(values, dtype=name)
@@ -243,10 +242,10 @@ def integer_name(dtype: Any) -> str | None:
 def linspace(
     xp: Any, own: Callable[..., Any], name_of: Callable[[Any], str | None], make: Callable[..., Any]
 ) -> Correction:
-    """The entry of a library whose own wraps, rounds otherwise, or lacks dtypes.
+    """The entry of a library whose ``linspace`` wraps or rounds integers, or lacks dtypes.
 
-    The library's own may lack ``endpoint``. `name_of` gives NumPy's name of an integer data type,
-    None for another one; ``make(x, dtype=, device=)`` an array of the library from one of NumPy's.
+    Its own may also lack ``endpoint``. `name_of` returns NumPy's name of an integer data type, None
+    for others; ``make(x, dtype=, device=)`` makes an array of the library from a NumPy array.
     """
 
     def linspace(
@@ -269,5 +268,5 @@ def linspace(
         return make(integers_between(start, stop, num, name, endpoint), dtype=dtype, device=device)
 
     return Correction(
-        "linspace", linspace, "linspace: integers are those of the interval", "no issue known"
+        "linspace", linspace, "linspace: integers are within the interval", "no issue known"
     )

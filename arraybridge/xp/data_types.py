@@ -18,10 +18,9 @@ _LIMITS = {"finfo": "floating-point", "iinfo": "integer"}
 
 
 def checking_dtype(place: int, check: Callable[[Any], Any]) -> Check:
-    """Make a check of the dtype that a function receives by name or at a place.
+    """Make a check of the dtype that a function receives by name or position.
 
-    `check` returns the data type for a requested one; it raises for one that the result would not
-    have.
+    `check` returns the data type to use for a requested one, or raises.
     """
 
     def before(*args: Any, **kwargs: Any) -> Arguments:
@@ -36,7 +35,7 @@ def checking_dtype(place: int, check: Callable[[Any], Any]) -> Check:
 
 
 def checking_astype(check: Callable[[Any], Any]) -> Check:
-    """Make a check for ``astype``, to which None (float64 to NumPy) is not a dtype."""
+    """Make a check for ``astype``, which does not accept None (float64 for NumPy)."""
 
     def before(x: Any, dtype: Any, /, **kwargs: Any) -> Arguments:
         if dtype is None:
@@ -47,7 +46,7 @@ def checking_astype(check: Callable[[Any], Any]) -> Check:
 
 
 def limits_errors(library: str) -> Handler:
-    """Raise TypeError for ``finfo`` and ``iinfo``, which libraries refuse with different errors."""
+    """Replace the different errors of ``finfo`` and ``iinfo`` by a TypeError."""
 
     def retry(function: Function, error: Any, args: Any, kwargs: Any) -> Any:
         raise _no_limits(function.path, library, args[0]) from None
@@ -59,7 +58,7 @@ def limits_errors(library: str) -> Handler:
 def refusing_other_dtypes(function: Function, namespace: Any) -> Function:
     """Make a function raise TypeError for a ``dtype=`` that a namespace of Arrays does not have.
 
-    ``namespace()`` returns it, as it is not complete yet.
+    ``namespace`` is a function, as the namespace is not complete yet.
     """
     if "dtype" not in function.parameters or function.path == "isdtype":
         return function
@@ -75,7 +74,7 @@ def refusing_other_dtypes(function: Function, namespace: Any) -> Function:
             name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
             name = name if name in DATA_TYPES and hasattr(xp, name) else "float32"
             own = f"{xp.__name__}, such as {xp.__name__}.{name}"
-            raise TypeError(f"dtype is a data type of {own}, got {dtype!r}") from None
+            raise TypeError(f"dtype must be a data type of {own}, got {dtype!r}") from None
         return NotImplemented
 
     handler = Handler((AttributeError, TypeError, ValueError), lambda *_: True, retry)
@@ -91,10 +90,10 @@ def _wrong(path: str, takes: str, x: Any) -> TypeError:
 
 
 def dtype_checks(library: str, dtype: Any, taken: Callable[[Any], Any]) -> dict[str, Check]:
-    """Make checks of the arguments of dtype functions: a TypeError for anything but a dtype.
+    """Make checks of the arguments of dtype functions: TypeError for anything but a dtype.
 
-    `dtype` is any of the library's; `taken` returns the library's for a `DType` of it, and anything
-    else as it is.
+    `dtype` is any dtype of the library; `taken` returns the library's for a `DType`, and anything
+    else unchanged.
     """
     own, numpys = type(dtype), _is_numpys(dtype)
     owns = library_named(library).owns
@@ -126,13 +125,12 @@ def dtype_checks(library: str, dtype: Any, taken: Callable[[Any], Any]) -> dict[
                     raise _wrong("result_type", beside, x)
                 typed = True
             given.append(x)
-        if not typed:  # NumPy's scalars alone have a dtype
+        if not typed:  # only NumPy scalars: their dtypes count
             own = [taken(x.dtype) for x in arrays_and_dtypes if isinstance(x, numpy.generic)]
             typed, given = bool(own) and all(map(is_dtype, own)), [*own, *given]
         if not typed:
-            raise ValueError(  # as array-api-strict has it, and SciPy catches
-                "result_type takes at least one array or data type: Python scalars have none "
-                "by themselves"
+            raise ValueError(  # as in array-api-strict; SciPy catches it
+                "result_type needs at least one array or data type: Python scalars have no dtype"
             )
         return tuple(given), {}
 
@@ -186,11 +184,10 @@ def result_type(
     beside: Callable[[Any, Any], Any],
     ordered: Callable[[list[Any]], list[Any]] = list,
 ) -> Callable[..., Any]:
-    """Make ``result_type`` of a library that is wrong or silent about some dtypes.
+    """Make ``result_type`` for a library whose own is wrong for some dtypes or lacks them.
 
-    ``pair(a, b)`` is the dtype that two dtypes are promoted to, ``beside(dtype, number)`` that of a
-    dtype with a Python number, one of the highest kind; `ordered` the order in which more than two
-    dtypes are promoted.
+    ``pair(a, b)`` promotes two dtypes, ``beside(dtype, number)`` a dtype with the Python number of
+    the highest kind; `ordered` returns the order in which more than two dtypes are promoted.
     """
 
     def result_type(*arrays_and_dtypes: Any) -> Any:
@@ -214,9 +211,9 @@ def _kind_of(number: Any) -> int:
 
 
 class Corrected:
-    """What a library says of a dtype's limits, or of itself, with some attributes corrected.
+    """An information object of a library (``finfo``, ...) with some attributes corrected.
 
-    Whatever else the library offers is its own (``tiny``, ``resolution``).
+    Other attributes are the library's own (``tiny``, ``resolution``).
     """
 
     def __init__(self, own: Any, **right: Any) -> None:

@@ -1,7 +1,7 @@
-"""What may be done when a function of a library raises: another form of the call, another library.
+"""Handlers of errors of a library's functions: another form of the call, another library.
 
-Nothing is checked beforehand: only an error leads here. A `Handler` computes the refused call in
-another way, raises a better error, or leaves the error alone.
+Nothing is checked beforehand: only an error leads here. A `Handler` computes the call in another
+way, raises a better error, or leaves the error alone.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .standard.data_types import DATA_TYPES
 
 
 class Handler(NamedTuple):
-    """What may be done about errors of a library's functions."""
+    """A way to handle errors of a library's functions."""
 
-    errors: tuple[type[Exception], ...]  # those that it looks at
+    errors: tuple[type[Exception], ...]  # the exceptions that it handles
     # ``serves(path, template)``: whether it applies to a function of the standard.
     serves: Callable[[str, Any], bool]
     # ``retry(function, error, args, kwargs)``: compute a call of a `calls.Function` that raised in
     # another way, or raise a better error; NotImplemented if the error is about something else.
     retry: Callable[[Any, Exception, tuple[Any, ...], dict[str, Any]], Any]
-    # What it tries, for a note on the error that remains; empty: it only explains.
+    # What it tries, for a note on the final error; empty: it only explains.
     attempt: str = ""
 
 
 def axes(parameters: Mapping[str, str]) -> Handler:
-    """Convert axes, extents and counts with ``__index__`` for libraries that take only Python's.
+    """Convert axes, extents and counts with ``__index__`` for libraries that only take ``int``.
 
     The mapping is from a function's name in the standard to its parameter.
     """
@@ -68,7 +68,7 @@ def _with_correction(function: Any, error: Any, args: Any, kwargs: Any) -> Any:
     return function.own(*args, correction=kwargs["ddof"], **others)
 
 
-#: ``std`` and ``var`` with ``ddof``, as NumPy and xarray call the correction.
+#: ``std`` and ``var`` with ``ddof``, the name of the correction in NumPy and xarray.
 DDOF = Handler((TypeError, ValueError), lambda path, _: path in ("std", "var"), _with_correction)
 
 
@@ -78,15 +78,15 @@ def _no_copy(function: Any, error: Exception, args: Any, kwargs: Any) -> Any:
     raise ConversionError(no_copy_allowed(first_line(error))) from error
 
 
-#: ``copy=False``, which libraries refuse with different errors (AttributeError: array-api-strict):
-#: a ConversionError, which is a ValueError.
+#: ``copy=False``: replaces libraries' different errors (AttributeError: array-api-strict) by a
+#: ConversionError, which is a ValueError.
 NO_COPY = Handler(
     (ValueError, AttributeError), lambda path, _: path in ("asarray", "reshape"), _no_copy
 )
 
 
 def devices(home: Library) -> Handler:
-    """Say why a library has no memory on the ``device=`` that an array is to be made on."""
+    """Explain why a library cannot make an array on ``device=``."""
 
     def retry(function: Any, error: Any, args: Any, kwargs: Any) -> Any:
         device = kwargs.get("device")
@@ -103,7 +103,7 @@ def devices(home: Library) -> Handler:
         home.native_device(place)
         return NotImplemented
 
-    # PyTorch asserts that it knows CUDA
+    # AssertionError: PyTorch built without CUDA
     errors = (RuntimeError, AssertionError, ValueError)
     return Handler(errors, lambda _, template: "device" in template.__annotations__, retry)
 
@@ -116,13 +116,13 @@ def in_another_library(
     unimplemented: Callable[[Exception], bool],
     excepted: frozenset[str] = frozenset(),
 ) -> Handler:
-    """Compute in another library on the same device, on views, what this one lacks.
+    """Compute a call that the library does not support on views in another library on its device.
 
-    Arrays that track gradients or are traced are never viewed there: that would cut the graph.
-    `array` is the type of its arrays, and `dtypes` those of its dtypes that only some of its
-    functions take. `errors` are what it raises for a function that cannot do a dtype; of another
-    dtype only those that `unimplemented` says, whatever the dtypes. No other library computes the
-    `excepted` functions, such as those that make arrays on a given device.
+    Never with arrays that track gradients or are traced, as that would cut the graph. `array` is
+    the type of the library's arrays; `dtypes` are those that only some of its functions support.
+    `errors` are its exceptions for an unsupported dtype; `unimplemented` tests which of them count
+    for any other dtype too. The `excepted` functions, such as those that make arrays on a given
+    device, are not computed elsewhere.
     """
 
     def serves(path: str, template: Any) -> bool:
@@ -131,9 +131,9 @@ def in_another_library(
 
     def retry(function: Any, error: Exception, args: Any, kwargs: Any) -> Any:
         arrays = [x for x in leaves((args, kwargs)) if isinstance(x, array)]
-        if not arrays or (  # without one, the device would be anyone's guess
+        if not arrays or (  # without arrays the device is unknown
             not unimplemented(error)
-            # The caller's own, whatever the dtypes: an argument, dtypes without a common one
+            # an error of the caller: a wrong argument, dtypes without a common one
             and (isinstance(error, TypeError) or not any(x.dtype in dtypes for x in arrays))
         ):
             return NotImplemented
@@ -154,8 +154,8 @@ def in_another_library(
         except (ConversionError, ImportError, TypeError) as why:
             names = ", ".join(dict.fromkeys(str(x.dtype) for x in arrays))
             raise NotImplementedError(
-                f"{library} has no {function.path} for {names}, and it cannot run in another "
-                f"library without a copy or a cut: {why}"
+                f"{library} has no {function.path} for {names}, and another library cannot compute "
+                f"it without a copy or losing gradients: {why}"
             ) from None
         try:
             result = operator.attrgetter(function.path)(there)(*args, **kwargs)
@@ -164,7 +164,7 @@ def in_another_library(
             return NotImplemented
 
         def returned(x: Any) -> Any:
-            is_array = hasattr(x, "dtype") and hasattr(x, "shape")  # a NumPy scalar, too
+            is_array = hasattr(x, "dtype") and hasattr(x, "shape")  # also a NumPy scalar
             return convert(there.asarray(x), library) if is_array else x
 
         return mapped(returned, result)

@@ -1,4 +1,4 @@
-"""``__array_namespace_info__`` over Arrays: the library's own, with devices as Device objects.
+"""``__array_namespace_info__`` over Arrays: the library's, with devices as Device objects.
 
 Array API standard 2025.12, "Inspection".
 """
@@ -20,7 +20,7 @@ from .data_types import Corrected
 class Devices(tuple[Any, ...]):
     """The devices of a namespace: a tuple, as in 2025.12.
 
-    It was a list until then, and SciPy (1.17) still adds a list to it.
+    It was a list before, and SciPy 1.17 still adds a list to it.
     """
 
     __slots__ = ()
@@ -44,15 +44,16 @@ def listing_devices(own: Callable[[], Any]) -> Callable[[], Any]:
 
 class _Listing(Corrected):
     def devices(self) -> Devices:
-        """Return the devices that the library names, without JAX's None.
+        """Return the library's devices, without JAX's None.
 
-        To find them, array-api-compat tries every name that PyTorch knows, deprecated ones too.
+        Warnings are ignored: array-api-compat tries every name that PyTorch knows, also deprecated
+        ones.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 found = self._own.devices()
-            except RuntimeError:  # CuPy's, where there is no driver
+            except RuntimeError:  # CuPy without a driver
                 found = ()
         return Devices(device for device in found if device is not None)
 
@@ -61,7 +62,7 @@ class _Listing(Corrected):
         try:
             return self._own.dtypes(device=device, kind=kind)
         except KeyError as error:
-            raise ValueError(f"dtypes takes the standard's kinds, got {kind!r}") from error
+            raise ValueError(f"kind must be a kind of the standard, got {kind!r}") from error
 
 
 class Info:
@@ -73,18 +74,18 @@ class Info:
         self._info = native.__array_namespace_info__()
 
     def _ours(self, device: Any) -> Device | None:
-        """Convert a device of the library to a Device; None if it has no memory (torch's meta)."""
+        """Convert a device of the library to a Device; None if it has no memory ("meta")."""
         try:
             return self._cls._home.describe(self._cls._probe(self._native, device)).device
         except (ConversionError, RuntimeError, NotImplementedError, TypeError):
             return None
 
     def capabilities(self) -> dict[str, Any]:
-        """Return whether boolean indexing and data-dependent shapes work, and the most axes."""
+        """Return whether boolean indexing and data-dependent shapes work, and the maximal rank."""
         return dict(self._info.capabilities())
 
     def default_device(self) -> Device:
-        """Return the device of arrays that are made without ``device=``."""
+        """Return the device of arrays made without ``device=``."""
         device: Device = self._cls._of(self._cls._probe(self._native, None)).device
         return device
 

@@ -1,4 +1,4 @@
-"""Make the module ``arraybridge.xp.<library>`` for a class of Arrays: now, or on its first use."""
+"""Make the module ``arraybridge.xp.<library>`` for a class of Arrays, now or on its first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..core.registry import library_named
 def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     """Make the array API namespace of a class of Arrays, and attach it to the class.
 
-    The module ``arraybridge.xp.<library>`` can be imported under that name from then on.
+    ``arraybridge.xp.<library>`` can be imported from then on.
     """
     from .array_namespace import build
     from .inspection import Info
@@ -24,7 +24,7 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
 
     name = f"{__package__}.{cls._home.name}"
     module: Any = sys.modules.get(name)
-    if module is None or "native" in vars(module):  # not one that is being imported: see published
+    if module is None or "native" in vars(module):  # not one that `published` is filling
         module = ModuleType(name)
     module.__doc__ = doc
     native = cls._native_namespace
@@ -40,7 +40,7 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
 
 
 class _Deferred:
-    """In the place of a class's attribute, which ``make`` sets and returns when it is asked for."""
+    """A placeholder for a class attribute, which ``make`` sets and returns on first access."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
@@ -50,10 +50,10 @@ class _Deferred:
 
 
 def defer_namespace(cls: type[NativeArray]) -> None:
-    """Have the namespaces of a class of Arrays made when they are first used.
+    """Make the namespaces of a class of Arrays on their first use.
 
-    Most of what it takes to make an Array of NumPy would else be the import of numpy.f2py,
-    numpy.testing and the like by array-api-compat.
+    Otherwise the first Array of NumPy would mostly wait for array-api-compat to import numpy.f2py,
+    numpy.testing and others.
     """
 
     def native() -> Any:
@@ -62,12 +62,12 @@ def defer_namespace(cls: type[NativeArray]) -> None:
 
     name = f"{__package__}.{cls._home.name}"
     cls._native_namespace = _Deferred(native)
-    # One thread makes it, the others wait: see `published`.
+    # The import lock lets one thread make it while others wait.
     cls._namespace = _Deferred(lambda: import_module(name))
 
 
 def published(module: str) -> None:
-    """Fill the module ``arraybridge.xp.<library>`` while it is imported."""
+    """Fill the module ``arraybridge.xp.<library>`` during its import."""
     cls = library_named(module.rpartition(".")[2]).array_class()
     if isinstance(vars(cls)["_namespace"], _Deferred):
         open_namespace(cls, sys.modules[cls.__module__].__doc__)

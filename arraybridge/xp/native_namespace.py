@@ -1,6 +1,6 @@
-"""The native namespace: a library's namespace over its own arrays, with its corrections applied.
+"""The native namespace: a library's namespace over its own arrays, with corrections applied.
 
-array-api-compat underneath where it wraps the library, the library's own namespace elsewhere.
+The base is array-api-compat's module if it wraps the library, else the library's own namespace.
 """
 
 from __future__ import annotations
@@ -30,32 +30,31 @@ class NativeNamespace(NamedTuple):
     """The specification of a library's native namespace."""
 
     library: str
-    # The module underneath: array-api-compat's where it wraps the library, else the library's.
+    # The base module: array-api-compat's if it wraps the library, else the library's.
     base: str
     corrections: tuple[Correction, ...]
-    wide: Wide | None = None  # the Python integers that it refuses
-    # What else may be done when one of its functions raises, tried in turn.
+    wide: Wide | None = None  # the Python integers that it does not accept
+    # Other handlers for errors of its functions, tried in turn.
     handlers: tuple[Handler, ...] = ()
-    # Returns the dtype to use for a requested one; raises for one that the result would not have.
+    # Returns the dtype to use for a requested one, or raises.
     check_dtype: Callable[[Any], Any] | None = None
-    dtypes: DTypes | None = None  # the library's data types, if they are none of NumPy's
-    # Whether its ``asarray`` copies NumPy's arrays, to its default device.
+    dtypes: DTypes | None = None  # the library's data types if they are not NumPy's
+    # Whether its ``asarray`` copies NumPy arrays, to its default device.
     takes_numpy: bool = False
     takes_nested: bool = True  # whether it stacks nested sequences of its own arrays
-    # By the names of functions: what each does with a single array of the library's own type, in
-    # fewer steps; see `Function.alone`.
+    # By function name: a faster function for a single array; see `Function.alone`.
     alone: Mapping[str, Callable[[Any], Any]] = {}
-    # What flags of the library change at any time: extensions, the version of the standard.
+    # Attributes that flags of the library can change: extensions, the version of the standard.
     switched: tuple[str, ...] = ()
 
     @property
     def module(self) -> Any:
-        """The namespace underneath."""
+        """The base module."""
         return import_module(self.base)
 
     @property
     def taken(self) -> Callable[[Any], Any]:
-        """Return the function from the `DType` of another library to the library's data type."""
+        """Return the function from a `DType` of another library to the library's data type."""
         return numpys if self.dtypes is None else self.dtypes.taken
 
     @property
@@ -74,9 +73,8 @@ class NativeNamespace(NamedTuple):
 def make_native_namespace(table: NativeNamespace) -> Any:
     """Make the namespace of a library's native arrays.
 
-    It is everything in the namespace underneath, with the corrected functions in place. Its
-    ``_functions`` are those of the standard by name, with what surrounds a call of each: the
-    namespace over Arrays calls them itself.
+    It is the base namespace with corrected functions. ``_functions`` are the functions of the
+    standard by name, with their checks and handlers, for the namespace over Arrays.
     """
     xp: Any = _corrected(table)
     xp._functions = {function.path: function for function in _functions(table, xp)}
@@ -84,7 +82,7 @@ def make_native_namespace(table: NativeNamespace) -> Any:
         extension, _, name = path.rpartition(".")
         module = getattr(xp, extension) if extension else xp
         setattr(module, name, recovering(function, getattr(module, name, function.own)))
-    # The check may take more than the function.
+    # The check may accept more than the function.
     check = inspect.signature(xp._functions["asarray"].before)
     xp.asarray.__signature__ = check.replace(return_annotation=check.empty)
     vars(xp)["__array_namespace_info__"] = listing_devices(xp.__array_namespace_info__)
@@ -124,7 +122,7 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
         if not before and typed:
             dtype_at = _dtype_at(public)
             before = checking_dtype(dtype_at, check_dtype)
-        if before is not None:  # whose name Python puts into errors about the arguments
+        if before is not None:  # Python's errors about arguments contain its name
             cast("Any", before).__qualname__ = name
         functions.append(
             Function(
@@ -142,21 +140,21 @@ def _functions(table: NativeNamespace, xp: Any) -> list[Function]:
     return functions
 
 
-# What libraries take a data type for, though the standard does not.
+# Functions with a data type in libraries, though not in the standard.
 _ALSO_DTYPE = frozenset({"mean", "linalg.matrix_norm", "linalg.vector_norm"})
 
 
 def _dtype_at(function: Callable[..., Any]) -> int:
-    """Return where a function takes the data type by position."""
+    """Return the position of a function's data type."""
     try:
         names = list(inspect.signature(function).parameters)
-    except ValueError:  # of PyTorch's builtins, which take it by name
+    except ValueError:  # PyTorch's builtins, which take it by keyword
         names = []
     return names.index("dtype") if "dtype" in names else sys.maxsize
 
 
 def _missing(library: str, path: str, template: Any) -> Callable[..., Any]:
-    """Make a placeholder for a function that a library lacks, for handlers to implement."""
+    """Make a placeholder for a function that a library lacks, for handlers to compute."""
 
     @functools.wraps(template)
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -166,13 +164,13 @@ def _missing(library: str, path: str, template: Any) -> Callable[..., Any]:
 
 
 def corrected_operators(table: NativeNamespace, xp: Any) -> dict[str, Callable[..., Any]]:
-    """Return the functions that correct the library's operators, by their names in the standard."""
+    """Return the functions that correct the library's operators, by name in the standard."""
     return {entry.name: getattr(xp, entry.name) for entry in table.applied if entry.operators}
 
 
 def _corrected(table: NativeNamespace) -> ModuleType:
-    # The library's own name: array_api_compat.is_torch_namespace and its like, in whatever package
-    # carries a copy of them, go by it, and so do clients that delegate to the library.
+    # With the library's own name, which array_api_compat.is_torch_namespace and the like (also in
+    # vendored copies) check, and clients that delegate to the library.
     base = table.module
     xp = _clone(base, table.base.removeprefix("array_api_compat."))
     for extension in EXTENSIONS:
@@ -185,15 +183,15 @@ def _corrected(table: NativeNamespace) -> ModuleType:
 
 
 def _extension(base: Any, name: str) -> Any:
-    """Return the module of an extension, also of array-api-strict with the extension disabled."""
+    """Return the module of an extension, even if a flag of array-api-strict disables it."""
     for path in (f"{base.__name__}.{name}", f"{base.__name__}._{name}"):
         with suppress(ImportError):
             return import_module(path)
-    return getattr(base, name)  # of a library that is registered: no file need be behind it
+    return getattr(base, name)  # a registered library need not have a module for it
 
 
 def _clone(module: Any, name: str) -> ModuleType:
-    """Clone a module, including the attributes that it creates on demand."""
+    """Clone a module, including attributes that it creates on demand."""
     clone = ModuleType(name, module.__doc__)
     known = {k: v for k, v in vars(module).items() if not k.startswith("__") or k in _KEPT}
     vars(clone).update(known)
@@ -208,12 +206,12 @@ _KEPT = ("__all__", "__array_namespace_info__", "__array_api_version__", "__vers
 def following(
     module: Any, base: Any, names: tuple[str, ...], otherwise: Callable[[str], Any]
 ) -> Callable[[str], Any]:
-    """Make ``__getattr__`` of a module, which asks another for some attributes at every access.
+    """Make ``__getattr__`` of a module that looks some attributes up in its base at each access.
 
-    `module` loses the attributes, as Python asks ``__getattr__`` for those alone that are missing;
-    `base`, what it is made of, raises AttributeError for what is switched off. Extensions among the
-    names are the module's own as long as ``base`` has them; others are those of ``base``.
-    `otherwise` returns all other attributes.
+    `module` loses the attributes, as Python calls ``__getattr__`` only for missing ones; `base`
+    raises AttributeError for those that are switched off. Extensions among the names are the
+    module's own as long as ``base`` has them; the others are those of ``base``. `otherwise` returns
+    all other attributes.
     """
     if not names:
         return otherwise

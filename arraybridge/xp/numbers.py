@@ -1,8 +1,8 @@
 """Numbers as arguments of functions: an error if the dtype of the result does not hold them.
 
-Some libraries take every Python integer for an int64 (JAX, with x64 off, for an int32) and raise
-OverflowError: `Wide` has them accept what the dtype holds. Some wrap what it does not hold (300
-beside uint8 is 44), truncate fractions, or accept what is no number: `checks` refuse these before
+Some libraries convert every Python integer to int64 (JAX, with x64 off, to int32) and raise
+OverflowError: `Wide` makes them accept those that the dtype holds. Some wrap integers (300 with
+uint8 becomes 44), truncate fractions, or accept objects that are not numbers: `checks` raise before
 the function is called.
 """
 
@@ -31,29 +31,29 @@ _MIRRORED = {
 
 
 class Wide(NamedTuple):
-    """The Python integers that a library refuses beside arrays, and what it takes instead."""
+    """Python integers that a library does not accept together with arrays, and a replacement."""
 
-    # ``as_scalar(value, dtype)``: what it takes in an integer's place, beside arrays of a dtype.
+    # ``as_scalar(value, dtype)``: the replacement of an integer, with arrays of a dtype.
     # OverflowError if the dtype does not hold it.
     as_scalar: Callable[[int, Any], Any]
-    # As `most`: what it takes in any case. (Of a range torch.compile would know nothing.).
+    # The integers that it always accepts. (torch.compile does not support a range.)
     least: int = -(2**63)
     most: int = 2**63 - 1
-    # Returns what it is given for a number of NumPy's, or of a subclass of Python's.
+    # Converts a NumPy scalar, or a subclass of a Python number, for the library.
     plain: Callable[[Any], Any] = scalar_of
-    held: int = 127  # every dtype of the library holds the integers from 0 to it
+    held: int = 127  # every dtype of the library holds the integers from 0 to this one
 
     @property
     def handler(self) -> Handler:
         """The handler that calls again with the library's own scalars."""
-        # ValueError and TypeError: of NumPy's arrays of objects.
+        # ValueError and TypeError: from NumPy's object arrays.
         errors = (OverflowError, TypeError, ValueError)
         attempt = "integers as scalars of the array's dtype"
         return Handler(errors, takes_scalars, self.retry, attempt)
 
     def retry(self, function: Any, error: Any, args: Any, kwargs: Any) -> Any:
         """Call again with the library's own scalars, if an integer was too large."""
-        arrays = (*reversed(args), *kwargs.values())  # the dtype asked for, or the last array's
+        arrays = (*reversed(args), *kwargs.values())  # without dtype= that of the last array counts
         dtype = kwargs.get("dtype")
         if dtype is None:
             dtype = next((x.dtype for x in arrays if hasattr(x, "dtype")), None)
@@ -66,7 +66,7 @@ class Wide(NamedTuple):
         return function.own(*map(scalar, args), **{name: scalar(x) for name, x in kwargs.items()})
 
     def holds(self, x: Any) -> bool:
-        """Whether ``x`` is an integer that the library may have refused for its size."""
+        """Whether ``x`` is an integer that may be too large for the library."""
         return x.__class__ is int and not self.least <= x <= self.most
 
     def operands(self, path: str, template: Any, namespace: Any) -> Operands | None:
@@ -91,7 +91,7 @@ class Wide(NamedTuple):
         return operands
 
     def writing(self, write: Callable[..., Any]) -> Callable[..., Any]:
-        """Make ``write(native, key, value)`` accept integers that the library refuses."""
+        """Make ``write(native, key, value)`` accept integers that the library does not."""
 
         def function(native: Any, key: Any, value: Any) -> Any:
             try:
@@ -105,14 +105,14 @@ class Wide(NamedTuple):
 
 
 def as_float(value: int, dtype: Any) -> float:
-    """Convert an integer beyond int64 for use with a floating-point array: `Wide.as_scalar`."""
+    """Convert an integer beyond int64 for a floating-point array: `Wide.as_scalar`."""
     if range_of(dtype).kind < 2:
         raise out_of_bounds(value, dtype)
     return float(value)
 
 
 def takes_scalars(path: str, template: Any) -> bool:
-    """Whether a function takes scalars beside arrays or makes arrays from them."""
+    """Whether a function takes scalars together with arrays, or makes arrays from them."""
     kinds = [str(kind).split(" | ") for kind in template.__annotations__.values()]
     return any(
         kind == ["complex"] or (kind[0] == "Array" and {"int", "float", "complex"} & {*kind})
@@ -121,7 +121,7 @@ def takes_scalars(path: str, template: Any) -> bool:
 
 
 def _compared(name: str, x1: Any, x2: Any, namespace: Any) -> Any:
-    """Return the result if an operand is an integer that the other's dtype does not hold."""
+    """Return the result if an operand is an integer out of range of the other's dtype."""
     value, x = (x2, x1) if x2.__class__ is int else (x1, x2)
     if not hasattr(x, "dtype"):
         return None
@@ -134,30 +134,30 @@ def checks(
     plain: Callable[[Any], Any],
     dtype_of: Callable[[Any], Any],
 ) -> dict[str, Check]:
-    """Make the checks of numbers in the functions of a library.
+    """Make the checks of number arguments of a library's functions.
 
-    Those of its native namespace are complete when a check is called. `owns` says whether a type is
-    of its arrays, `plain` returns what it is given for a number of NumPy's, and `dtype_of` the data
-    type for a requested one; it raises for one that the result would not have.
+    `namespace` may still be incomplete. `owns` tests whether a type is one of its arrays, `plain`
+    converts a NumPy scalar for it, and `dtype_of` returns the data type to use for a requested one,
+    or raises.
     """
 
     def filled(x: Any, value: Any, default: Any, dtype: Any, args: Any, kwargs: Any) -> Arguments:
-        """Check a scalar, or an array of no dimensions, to fill an array with."""
+        """Check a fill value: a scalar, or an array of zero dimensions."""
         dtype = None if dtype is None else dtype_of(dtype)
         wanted = default if dtype is None else dtype
         if value.__class__ not in SCALARS:
             value = _number(value, owns)
             if wanted is not None and isinstance(value, numpy.generic):
-                value = scalar_of(value)  # held to the dtype as Python's numbers are
+                value = scalar_of(value)  # checked against the dtype like a Python number
         if value.__class__ not in SCALARS:
             if wanted is not None and hasattr(value, "dtype"):
                 check_kind(value, wanted)
         elif wanted is None:
             if value.__class__ is int and not -(2**31) <= value < 2**31:
                 own = namespace.__array_namespace_info__().default_dtypes()["integral"]
-                if range_of(own).most >= 2**32:  # else JAX says itself how to have wider ones
+                if range_of(own).most >= 2**32:  # else JAX's own error shows how to get int64
                     check(value, own)
-        elif value.__class__ is not int or range_of(wanted).kind:  # 0 and 1 are taken for bools
+        elif value.__class__ is not int or range_of(wanted).kind:  # bools accept 0 and 1
             value = fitting(value, wanted)
         if args:
             return (x, value, dtype, *args), kwargs
@@ -192,7 +192,7 @@ def checks(
         return None if low is min and high is max else ((x, low, high, *args), kwargs)
 
     def end(value: Any, dtype: Any, ndim: int | None = 0) -> Any:
-        """Check an end of an interval; a Python number where the result has a dtype."""
+        """Check an end of an interval; convert it to a Python number if a dtype is given."""
         if value is None or value.__class__ in SCALARS:
             return value
         value = _number(value, owns, ndim)
@@ -206,7 +206,7 @@ def checks(
         dtype = None if dtype is None else dtype_of(dtype)
         start, stop, step = (end(x, dtype) for x in (start, stop, step))
         if dtype is not None and step and range_of(dtype).kind == 1:
-            start, stop, step = map(_whole, (start, stop, step))  # JAX cuts a step of -2.0
+            start, stop, step = map(_whole, (start, stop, step))  # JAX truncates a step of -2.0
             given = (0, start, step) if stop is None else (start, stop, step)
             if {int, float}.issuperset(map(type, given)):
                 for value in _ends(*given):
@@ -217,7 +217,7 @@ def checks(
         start: Any, stop: Any, /, num: Any, *args: Any, dtype: Any = None, **kwargs: Any
     ) -> Arguments:
         dtype = None if dtype is None else dtype_of(dtype)
-        start, stop = (end(x, dtype, ndim=None) for x in (start, stop))  # between arrays, too
+        start, stop = (end(x, dtype, ndim=None) for x in (start, stop))  # may be arrays
         for value in start, stop:
             if dtype is not None and value.__class__ is int:
                 check(value, dtype)
@@ -242,13 +242,13 @@ def checks(
         return (x1, x2), {"side": side, **kwargs}
 
     def count(name: str) -> Check:
-        """Make the check of functions whose second argument is a number of times or places."""
+        """Make the check of functions whose second argument is a count or an offset."""
 
         def before(*args: Any, **kwargs: Any) -> None:
             value = args[1] if len(args) > 1 else kwargs.get(name)
-            own_array = owns(type(value))  # of which the library itself says what is wrong
+            own_array = owns(type(value))  # which the library itself checks
             if value.__class__ is not int and not own_array and promotion.is_fractional(value):
-                raise TypeError(f"{name} is of integers, got {value!r}")
+                raise TypeError(f"{name} must be an integer or integers, got {value!r}")
 
         return before
 
@@ -261,9 +261,9 @@ def checks(
 
 
 def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> Any:
-    """Check a number: Python's, NumPy's, or an array of the library of so many dimensions.
+    """Check a number: a Python or NumPy scalar, or an array of ``ndim`` dimensions.
 
-    ConversionError for a mask, or a unit, that would be lost; TypeError for anything else.
+    ConversionError if a mask or unit would be lost; TypeError for anything else.
     """
     if not hasattr(value, "dtype"):
         number = scalar_of(value)
@@ -278,14 +278,14 @@ def _number(value: Any, owns: Callable[[type], bool], ndim: int | None = 0) -> A
         fine = False
     if not fine:
         raise TypeError(
-            "expected a number (Python's, NumPy's or an array of no dimensions), got "
-            f"{value!r}: of other arrays make one with broadcast_to or asarray"
+            "expected a number (a Python or NumPy scalar, or an array of no dimensions), got "
+            f"{value!r}: for other arrays use broadcast_to or asarray"
         )
     return number
 
 
 def _bound(value: Any, x: Any, open_side: int, namespace: Any) -> Any:
-    """Convert a bound of ``clip`` to the dtype of ``x``; None for one that no element can pass."""
+    """Convert a bound of ``clip`` to the dtype of ``x``; None if no element can exceed it."""
     if value is None or not hasattr(x, "dtype"):
         return value
     if not hasattr(value, "dtype") or isinstance(value, numpy.generic):
@@ -302,7 +302,7 @@ def _bound(value: Any, x: Any, open_side: int, namespace: Any) -> Any:
     if value.dtype == x.dtype:
         return value
     (_, low, high), (kind, least, most) = map(range_of, (value.dtype, x.dtype))
-    if kind == 1 and (low < least or most < high):  # what the dtype does not hold is its end
+    if kind == 1 and (low < least or most < high):  # clip the bounds to the range of the dtype
         ends = least if low < least else None, most if most < high else None
         value = namespace.clip(value, *ends)
     return namespace.astype(value, x.dtype)

@@ -1,9 +1,9 @@
-"""Functions of NumPy's beyond the standard that programs ask of a namespace, over Arrays.
+"""NumPy functions beyond the standard, over Arrays, for programs that use them.
 
-xarray takes them from the namespace of its data (``nanmean``, ``median``, ``pad``). Each is the
-library's own under that name, given native arrays. What a library lacks its namespace lacks, too.
-opt_einsum, by which xarray contracts, looks for its three in the package that an array's class
-comes from, and would call NumPy's else.
+xarray takes them from the namespace of its data (``nanmean``, ``median``, ``pad``). Each calls the
+library's function of that name with native arrays; functions that the library lacks are missing.
+opt_einsum, which xarray uses for contractions, looks for three of them in the package of an array's
+class, and falls back to NumPy's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..array.native_array import NativeArray
 from ..containers import mapped
 from .array_namespace import unwrapped
 
-_WINDOWS = "lib.stride_tricks.sliding_window_view"  # as NumPy has it
+_WINDOWS = "lib.stride_tricks.sliding_window_view"
 
 FUNCTIONS = frozenset(
     "cross cumprod cumsum einsum gradient median nanargmax nanargmin nancumprod nancumsum nanmax "
@@ -30,7 +30,7 @@ FUNCTIONS = frozenset(
 
 
 def attributes(cls: type[NativeArray], module: Any) -> Callable[[str], Any]:
-    """Make ``__getattr__`` of a namespace's module: it makes a function when it is first used."""
+    """Make ``__getattr__`` of a namespace's module, which makes a function on its first use."""
 
     def __getattr__(name: str) -> Any:
         path = _WINDOWS if name == "lib" else name
@@ -47,7 +47,7 @@ def attributes(cls: type[NativeArray], module: Any) -> Callable[[str], Any]:
 
 
 def _over_arrays(cls: type[NativeArray], own: Callable[..., Any], path: str, module: str) -> Any:
-    """Wrap a function of the library: Arrays in, in sequences and by name, too; Arrays out."""
+    """Wrap a function of the library to take and return Arrays, also in containers."""
     owns, normal = cls._home.owns, cls._normal
     dtype_of = numpys if cls._dtypes is None else cls._dtypes.taken
 
@@ -60,7 +60,7 @@ def _over_arrays(cls: type[NativeArray], own: Callable[..., Any], path: str, mod
         return cls._of(normal(x)) if owns(type(x)) or isinstance(x, numpy.generic) else x
 
     def function(x: Any, /, *args: Any, **kwargs: Any) -> Any:
-        # What is computed with must be Arrays; other arguments may be NumPy's, as quantiles are.
+        # The operands must be Arrays; other arguments, such as quantiles, may be NumPy arrays.
         x = x if isinstance(x, str | list | tuple) else unwrapped(x, cls)
         if path == "einsum":
             args = tuple([unwrapped(each, cls) for each in args])
@@ -75,9 +75,9 @@ def _over_arrays(cls: type[NativeArray], own: Callable[..., Any], path: str, mod
 
 
 def _first_namespace(operands: tuple[Any, ...]) -> Any:
-    """Return the namespace of the first Array, which says what is wrong with the others.
+    """Return the namespace of the first Array, which checks the others.
 
-    Where there is none, that of Dask arrays whose class is of arraybridge's.
+    Without Arrays, that of arraybridge's Dask arrays.
     """
     for x in operands:
         if isinstance(x, Array):
@@ -87,15 +87,15 @@ def _first_namespace(operands: tuple[Any, ...]) -> Any:
 
 
 def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
-    """Contract two Arrays, as their namespace's ``tensordot``."""
+    """Contract two Arrays by the ``tensordot`` of their namespace."""
     return _first_namespace((x1, x2)).tensordot(x1, x2, axes=axes)
 
 
 def transpose(x: Any, axes: Any) -> Any:
-    """Permute the axes of an Array, as its namespace's ``permute_dims``."""
+    """Permute the axes of an Array by the ``permute_dims`` of its namespace."""
     return _first_namespace((x,)).permute_dims(x, tuple(axes))
 
 
 def einsum(subscripts: str, /, *operands: Any) -> Any:
-    """Contract Arrays, as the ``einsum`` of their library."""
+    """Contract Arrays by the ``einsum`` of their library."""
     return _first_namespace(operands).einsum(subscripts, *operands)

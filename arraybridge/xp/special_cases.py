@@ -1,7 +1,7 @@
 """The special cases of the standard, for any library, on top of its own functions.
 
-Errors that several libraries share are corrected here once; a library's table makes its function
-from :class:`Means` and the name. Where nothing is special the library's own result stays.
+Defects that several libraries share are corrected here once, with the library's functions in
+:class:`Means`. In ordinary cases the library's own result stays.
 
 Array API standard 2025.12, "Special cases" of each function.
 """
@@ -26,24 +26,24 @@ def _same(x: Any) -> Any:
 class Means(NamedTuple):
     """The functions of a library that the corrections below use."""
 
-    xp: Any  # its namespace as it is, uncorrected
-    floating: Callable[[Any], bool]  # as the next: whether a dtype of the library is of that kind
+    xp: Any  # its uncorrected namespace
+    floating: Callable[[Any], bool]  # like the next, tests the kind of a dtype
     complex_floating: Callable[[Any], bool]
     # A complex array from its real and imaginary parts, exactly (``re + 1j * im`` is not).
     complex: Callable[[Any, Any], Any]
-    detach: Callable[[Any], Any] = _same  # the array as a constant to differentiation
-    # ``-x``, taken where a zero is to have the other sign; its derivative is to be that of ``x``.
+    detach: Callable[[Any], Any] = _same  # the array as a constant for differentiation
+    # ``-x`` with the derivative of ``x``, to change the sign of a zero.
     turned_zero: Callable[[Any], Any] = operator.neg
-    # Whether values may decide what is done: the ordinary case then pays for a check only.
+    # Whether control flow may depend on values: then ordinary cases only cost a check.
     eager: bool = False
-    # How many elements of a boolean array are true, where that is quicker than ``any``.
+    # The number of true elements of a boolean array, if that is faster than ``any``.
     tally: Callable[[Any], Any] | None = None
-    # A context in which the library does not warn of invalid values, which come out right here.
+    # A context without the library's warnings of invalid values.
     quiet: Callable[[], Any] = nullcontext
 
 
 def joined(xp: Any) -> Callable[[Any, Any], Any]:
-    """Make a function that joins real and imaginary parts, where ``.real`` can be assigned."""
+    """Make a function that joins real and imaginary parts, if ``.real`` can be assigned."""
 
     def join(re: Any, im: Any) -> Any:
         result = xp.empty_like(re, dtype=xp.result_type(re.dtype, xp.complex64))
@@ -66,10 +66,10 @@ def numpy_like(xp: Any, **others: Any) -> Means:
 
 
 def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = False) -> Function:
-    """Make ``floor_divide`` treat infinities, and with ``zeros`` zeros, as ``divide`` does.
+    """Make ``floor_divide`` treat infinities, and with ``zeros`` also zeros, as ``divide`` does.
 
     Infinity by a finite number is infinity, a finite number by infinity zero, with the sign of the
-    quotient; libraries that follow Python's ``divmod`` say NaN and -1.
+    quotient; libraries that follow Python's ``divmod`` return NaN and -1.
     """
     xp = means.xp
     plain = plain or xp.floor_divide
@@ -93,8 +93,8 @@ def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = F
 def remainder(means: Means, plain: Function | None = None, *, infinities: bool = False) -> Function:
     """Make ``remainder`` give zeros the sign of the divisor.
 
-    With ``infinities`` also for a library that says NaN where the divisor is infinite: the dividend
-    if it has the divisor's sign, else the divisor.
+    ``infinities`` is for a library that returns NaN for an infinite divisor: the result becomes the
+    dividend if it has the divisor's sign, else the divisor.
     """
     xp = means.xp
     plain = plain or xp.remainder
@@ -120,7 +120,7 @@ def remainder(means: Means, plain: Function | None = None, *, infinities: bool =
 
 
 def sign(means: Means) -> Function:
-    """Make ``sign`` +0 for every zero, including complex ones."""
+    """Make ``sign`` return +0 for every zero, including complex ones."""
     xp, plain = means.xp, means.xp.sign
 
     def sign(x: Any, /, **kwargs: Any) -> Any:
@@ -134,10 +134,10 @@ def sign(means: Means) -> Function:
 
 
 class Case(NamedTuple):
-    """One special case of a complex function, in the quarter of the plane with no negative parts.
+    """One special case of a complex function, in the quadrant without negative parts.
 
-    ``real`` and ``imaginary`` are names of ``_KINDS``, joined by "|"; ``result`` is what comes out.
-    The other quarters follow from the symmetries of the function.
+    ``real`` and ``imaginary`` are names of ``_KINDS``, joined by "|". The other quadrants follow
+    from the symmetries of the function.
     """
 
     real: str
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[Case, ...]] = {
 _ODD = ("asinh", "atanh", "sinh", "tanh")
 _EVEN = ("cosh",)
 
-# Kinds of numbers: a test of |x|; a leading "-" asks for a negative x, its absence for another.
+# Kinds of numbers: a test of |x|; a leading "-" in a case means a negative x.
 _KINDS: dict[str, Callable[[Any, Any], Any]] = {
     "zero": lambda xp, x: x == 0,
     "nonzero": lambda xp, x: xp.isfinite(x) & (x != 0),
@@ -225,7 +225,7 @@ def complex_function(means: Means, name: str, plain: Function | None = None) -> 
         dtype = getattr(x, "dtype", None)
         if dtype is None or not means.complex_floating(dtype):
             return plain(x, **kwargs)
-        # every case above is of a number that is not finite, or of zero
+        # every case is for zero, or for a number that is not finite
         if means.eager and not _any(means, ~xp.isfinite(x) | (x == 0)):
             return plain(x, **kwargs)
         with means.quiet():
@@ -233,7 +233,7 @@ def complex_function(means: Means, name: str, plain: Function | None = None) -> 
         re, im = xp.real(x), xp.imag(x)
         left, below = _negative(xp, re), _negative(xp, im)
         real, imaginary = xp.real(result), xp.imag(result)
-        # a quarter's case has the signs of the quarter's symmetry: ones of both signs
+        # the signs by which the symmetries turn a case into that of another quadrant
         one = xp.ones_like(re)
         mirror_real = xp.where(left, -one, one) if name in _ODD else one
         flipped = below ^ left if name in _EVEN else below
@@ -251,14 +251,14 @@ def complex_function(means: Means, name: str, plain: Function | None = None) -> 
     return function
 
 
-# What the special cases of these are made of: g(1j * x), times -1j but for cos.
+# Functions whose special cases are those of g(1j * x), times -1j except for cos.
 TURNED = {"asin": "asinh", "atan": "atanh", "cos": "cosh", "sin": "sinh", "tan": "tanh"}
 
 
 def turned(means: Means, name: str, hyperbolic: Function) -> Function:
-    """Make a function of ``TURNED`` with the special cases of complex numbers.
+    """Make a function of ``TURNED`` with its complex special cases.
 
-    It is made of the `hyperbolic` one, which has its own special cases right.
+    Computed by the `hyperbolic` function, whose special cases must be right.
     """
     xp = means.xp
     plain = getattr(xp, name)
@@ -283,7 +283,7 @@ def turned(means: Means, name: str, hyperbolic: Function) -> Function:
 
 
 def deviation(plain: Function) -> Function:
-    """Make ``std`` or ``var`` NaN where the correction leaves no degrees of freedom."""
+    """Make ``std`` or ``var`` return NaN if the correction leaves no degrees of freedom."""
 
     def function(
         x: Any,
@@ -309,12 +309,12 @@ def _any(means: Means, mask: Any) -> bool:
 
 
 def _negative(xp: Any, x: Any) -> Any:
-    """Test which numbers are below zero or -0; NaN is not."""
+    """Test which numbers are negative or -0, but not NaN."""
     return xp.signbit(x) & ~xp.isnan(x)
 
 
 def _is(xp: Any, kinds: str, x: Any, negative: Any) -> Any:
-    """Test which numbers are of one of the kinds, and of its sign unless that is None."""
+    """Test which numbers have one of the kinds, and its sign unless ``negative`` is None."""
     found = None
     for kind in kinds.split("|"):
         here = _KINDS[kind.removeprefix("-")](xp, x)
@@ -358,5 +358,5 @@ def _replaced(
         out = out[0] if isinstance(out, tuple) else out
         out[...] = mended
         return out
-    # NumPy's scalars stay what they are
+    # NumPy scalars stay scalars
     return mended if isinstance(mended, type(result)) else mended[()]

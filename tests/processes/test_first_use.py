@@ -66,7 +66,7 @@ for item in 1, 2, 4, 8, 16:
 }
 
 
-#: Each case in a child of one process, which has imported arraybridge and used nothing of it.
+#: Each case in a child of one process, which has imported arraybridge but not used it.
 EACH_IN_A_CHILD = """
 import json, os, sys, numpy as np, arraybridge as ab
 x = np.arange(6.0)

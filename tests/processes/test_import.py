@@ -44,7 +44,7 @@ def test_what_is_left_of_an_interrupted_import_disturbs_nobody_else():
         """
 import jax, numpy as np
 import arraybridge as ab
-del jax.core  # imported anew, after an interrupt, JAX does not have it
+del jax.core  # missing after an interrupted import is repeated
 try:
     ab.convert(np.ones(3, "f4"), "jax")
 except AttributeError:
@@ -57,7 +57,7 @@ print(ab.contiguous(np.ones((300, 300)).T).sum(), ab.convert(np.ones(3), "tvm_ff
 
 
 def test_an_import_is_a_guest_in_the_process():
-    """Nothing of the process is touched: hooks, handlers, threads, other packages' functions."""
+    """The process is not changed: hooks, handlers, threads, other packages' functions."""
     python(
         """
 import atexit, builtins, faulthandler, gc, importlib, os, signal, sys, threading, warnings

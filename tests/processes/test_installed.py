@@ -99,7 +99,7 @@ def test_two_projects_in_one_folder_are_told_apart(tmp_path: Path) -> None:
         assert said.returncode == 1
         assert f"ImportError: {both}: run {remove}" in said.stderr
 
-    there.install(ours)  # ours works again; theirs cannot, and is told of
+    there.install(ours)  # ours works again; theirs cannot, and is reported
     said = there.run("-m", "arraybridge", "--version")
     assert said.stdout == f"arraybridge {ab.__version__}\n", said.stderr
     said = there.run("-m", "arraybridge", "info", "--json")

@@ -186,7 +186,7 @@ class _Mallinfo(ctypes.Structure):  # of glibc >= 2.33: ten numbers
 
 
 def _c_heap():
-    """Bytes that malloc has given out; 0 where nobody tells."""
+    """Bytes that malloc has allocated; 0 if unknown."""
     mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo is None:
         return 0

@@ -244,7 +244,7 @@ class TestRegistration:
         python(
             "import sys, arraybridge.pickling as p\n"
             "try: p.register()\n"
-            "except RuntimeError as error: assert 'import it first' in str(error)\n"
+            "except RuntimeError as error: assert 'import one first' in str(error)\n"
             "else: sys.exit('no error')\n"
             "assert 'torch' not in sys.modules"
         )
@@ -269,7 +269,7 @@ class TestRegistration:
 
 
 def test_other_libraries_are_not_registered():
-    with pytest.raises(ValueError, match="register is of torch and jax, not of numpy"):
+    with pytest.raises(ValueError, match="supports torch and jax, got numpy"):
         REGISTERED.register("numpy")
 
 
@@ -319,7 +319,7 @@ class TestSharedMemory:
         assert not ab.convert(x, "numpy").flags.writeable
 
     def test_the_name_of_a_block(self, block):
-        with pytest.raises(TypeError, match=r"got '.*': open it, SharedMemory\(name="):
+        with pytest.raises(TypeError, match=r"got '.*': open it with SharedMemory\(name="):
             REGISTERED.from_shared_memory(block.name, 4, "int64")
 
     def test_beyond_the_block(self, block):

@@ -160,8 +160,8 @@ def test_by_name(kind):
         ((importlib,), ValueError, "no library 'importlib'"),
         (("pyarrow",), TypeError, "pyarrow has no array-API namespace: name a library that has"),
         (("arrow",), TypeError, "pyarrow has no array-API namespace"),
-        (("torch", "torch"), TypeError, "a library alone, got 2 arguments with 'torch'"),
-        ((np.ones(2), np), TypeError, "a library alone, got 2 arguments with <module 'numpy'"),
+        (("torch", "torch"), TypeError, "one library, got 2 arguments with 'torch'"),
+        ((np.ones(2), np), TypeError, "one library, got 2 arguments with <module 'numpy'"),
     ],
 )
 def test_errors_of_names(xs, error, message):
@@ -374,7 +374,7 @@ class TestUnify:
             ab.unify(1, 2.0)
         for like in (3, [1]):
             with pytest.raises(
-                TypeError, match=r"like= is a library, an array, or a container.* got"
+                TypeError, match=r"like= must be a library, an array, or a container.* got"
             ):
                 ab.unify(np.ones(3), like=like)
         with pytest.raises(TypeError, match="pyarrow has no array-API namespace"):

@@ -1,10 +1,10 @@
-"""The array API standard, 2025.12, as typed and documented templates: one module per chapter.
+"""The array API standard 2025.12 as typed and documented templates: one module per chapter.
 
 Every function is a signature and a docstring. The namespaces in :mod:`arraybridge.xp` are built
 from the signatures and annotations, and type checkers and ``help()`` read the same definitions. An
 annotation that begins with ``Array`` marks an argument to unwrap; ``Sequence[Array]`` and
-``*arrays: Array`` mark several. Names, kinds and defaults are the standard's. A function of an
-:data:`EXTENSIONS` module belongs in the sub-namespace of that name.
+``*arrays: Array`` mark several. Names, kinds and defaults are the standard's. Functions of a module
+in :data:`EXTENSIONS` belong to the sub-namespace of that name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-# The chapters whose ``__all__`` together make the main namespace. (The data types of
-# `data_types` are attributes of it as well, but each library's own objects.)
+# The chapters whose ``__all__`` together make the main namespace, with the library's data types.
 CHAPTERS = (
     "creation_functions",
     "data_types",
@@ -30,7 +29,7 @@ EXTENSIONS = ("linalg", "fft")
 
 
 def functions_of(namespace: Any) -> Iterator[tuple[Any, str, str, Any]]:
-    """Yield (where it is in a namespace, "linalg.qr", "qr", its template) of each function."""
+    """Yield (its module in a namespace, "linalg.qr", "qr", its template) for each function."""
     for chapter in (*CHAPTERS, *EXTENSIONS):
         templates: Any = import_module(f"{__name__}.{chapter}")
         extension = chapter in EXTENSIONS

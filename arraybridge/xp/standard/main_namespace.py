@@ -1,7 +1,7 @@
 """The main namespace of the array API standard 2025.12 with its extensions.
 
 Type checkers see ``arraybridge.xp.<library>`` as this; nothing imports it. It has no ``__all__``:
-mypy knows none that is put together from others.
+mypy does not support one that is combined from others.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class TestNumPy:
         assert len(calls) == 3
 
     def test_without_tracers(self):
-        """As any adapted function: nothing has to be told."""
+        """Like any adapted function: no option is needed."""
         f = ab.adapt("numpy", callback=True)(np.sort)
         assert isinstance(f(jnp.asarray(X)), jax.Array)
         assert isinstance(f(X), np.ndarray)
@@ -124,7 +124,7 @@ class TestNumPy:
         ("told", "error", "match"),
         [
             (None, TypeError, "pass result_shape_dtypes= to adapt"),
-            ([3], TypeError, r"has a int: it is made of objects with a shape"),
+            ([3], TypeError, r"has a int: pass objects with a shape"),
             (np.zeros(3), ab.ConversionError, "which JAX would narrow"),
         ],
     )
@@ -133,7 +133,7 @@ class TestNumPy:
             jax.jit(like_first(np.sort, result_shape_dtypes=told))(X)
 
     def test_told_for_nothing(self):
-        with pytest.raises(ValueError, match="is for callback=True"):
+        with pytest.raises(ValueError, match="needs callback=True"):
             ab.adapt("numpy", result_shape_dtypes=X)
 
     @pytest.mark.parametrize("out", [jnp.zeros(4), np.zeros(4)])
@@ -345,7 +345,7 @@ ENVIRONMENT = os.environ | {
 }
 
 
-@pytest.mark.heavy  # imports both libraries anew
+@pytest.mark.heavy  # imports both libraries again
 @pytest.mark.parametrize("devices", [1, 2])
 def test_large_arrays_do_not_deadlock(devices):
     """On one XLA thread too, where a callback that waits for a copy would wait for itself."""

@@ -80,7 +80,7 @@ class TestResultLike:
     def test_no_array_there(self):
         add = ab.adapt("numpy", result_like="y")(lambda x, y=None: x * 1)
         _, t = pair()
-        with pytest.raises(TypeError, match="result_like='y', and that argument is not an array"):
+        with pytest.raises(TypeError, match="result_like='y', but that argument is not an array"):
             add(t)
         with pytest.raises(TypeError, match="result_like='y'"):
             add(t, 2.0)
@@ -93,7 +93,7 @@ class TestResultLike:
 
     @pytest.mark.parametrize("result", ["function", "jax"])
     def test_both(self, result):
-        with pytest.raises(ValueError, match="goes without result_like="):
+        with pytest.raises(ValueError, match="cannot be combined with result_like="):
             ab.adapt("numpy", result=result, result_like="x")
 
 
@@ -108,14 +108,16 @@ def test_names_in_messages():
     for function, name in ((torch.sum, "sum"), (np.add, "add"), (pair, "pair")):
         with pytest.raises(ab.ConversionError) as found:
             ab.adapt("torch", copy=False)(function)(x)
-        assert found.value.__notes__ == [f"That was an argument of {name}, adapted by arraybridge."]
+        assert found.value.__notes__ == [
+            f"Raised for an argument of {name}, adapted by arraybridge."
+        ]
 
 
 def test_casts_of_results_are_the_functions():
     wide = ab.adapt("numpy", dtype="float32")(lambda x: x.astype("f8"))
     with pytest.raises(ab.ConversionError, match="jax has no float64") as found:
         wide(jax.numpy.ones(3))
-    assert found.value.__notes__[-1].endswith("cast results in the function.")
+    assert found.value.__notes__[-1].endswith("cast them in the function.")
 
 
 ADD = {"numpy": np.add, "torch": torch.add}
@@ -126,14 +128,14 @@ def torchs(*args, **kwargs):
     return ab.adapt("torch")(torch.add)(*args, **kwargs)
 
 
-FROZEN, SHAPE = r"as out \(read-only\): omit out=", r"the shape \(3,\); the array .* has \(6,\)"
+FROZEN, SHAPE = r"as out \(read-only\): omit out=", r"the shape \(3,\), but the array .* has \(6,\)"
 three, of_jax = np.ones(3), ab.adapt("jax")(lambda x, y, out=None: x + y)
 private = ab.adapt("numpy", copy=True)(np.add)
 NOT_WRITTEN = {  # a call with an array of NumPy and one of PyTorch, and what is said of `out`
     "a view of JAX": (lambda x, t: numpys(t, t, out=jax.numpy.zeros(3)), FROZEN),
     "one in a tuple": (lambda x, t: numpys(t, t, out=(jax.numpy.zeros(3),)), FROZEN),
     "a function of JAX": (lambda x, t: of_jax(x, t, out=x), "arrays of jax cannot be written"),
-    "a private copy": (lambda x, t: private(t, t, out=t), "with copy=True the function has a copy"),
+    "a private copy": (lambda x, t: private(t, t, out=t), "copy=True gives the function a copy"),
     "another shape": (lambda x, t: torchs(three, three, out=np.zeros(6)), SHAPE),
     "another shape, a copy": (lambda x, t: torchs(three, three, out=np.zeros(6)[::-1]), SHAPE),
     "another dtype": (lambda x, t: numpys(t, x, out=t.to(torch.int32)), "Cannot cast"),

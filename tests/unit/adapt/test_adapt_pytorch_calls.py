@@ -221,7 +221,7 @@ class TestPyTorchCalls:
 
 
 class TestMemory:
-    """Of a compiled function: views both ways, as long as nobody can tell."""
+    """In a compiled function: views both ways, as long as that cannot be observed."""
 
     def test_arguments_are_views(self):
         seen = []

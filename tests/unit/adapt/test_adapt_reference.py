@@ -235,7 +235,6 @@ def test_libraries_that_are_registered_later(monkeypatch: pytest.MonkeyPatch) ->
 
     class Other(NumPy):
         name = "other"
-        doors = {}  # noqa: RUF012
 
         def owns(self, array_type: type) -> bool:
             return array_type is np.ndarray

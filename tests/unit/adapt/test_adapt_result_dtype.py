@@ -124,7 +124,7 @@ def test_the_rules_are_those_of_convert(casting, caller):
         except ab.ConversionError:
             with pytest.raises(ab.ConversionError, match="casting=") as found:
                 call(x)
-            assert "That was a result of" in found.value.__notes__[0]
+            assert "Raised for a result of" in found.value.__notes__[0]
         else:
             np.testing.assert_array_equal(values(call(x)), right, strict=True)
 
@@ -235,7 +235,7 @@ class TestGradients:
         ):
             jax.jit(ab.adapt("torch", differentiable=True)(wide_in_torch))(x)
         unsafe = ab.adapt("torch", differentiable=True, result_dtype="int32")(lambda x: x * 2)
-        with pytest.raises(ab.ConversionError, match=r"with result_dtype= int32, and casting="):
+        with pytest.raises(ab.ConversionError, match=r"with result_dtype= int32, but casting="):
             jax.jit(unsafe)(x)
 
     def test_callbacks(self):
@@ -262,5 +262,5 @@ def test_errors():
         ab.adapt("numpy", result_dtype=3)
     with pytest.raises(ValueError, match="casting is 'narrow'"):
         ab.adapt("numpy", result_dtype="float32", casting="narrow")
-    with pytest.raises(ValueError, match="'same_value' go without"):
+    with pytest.raises(ValueError, match="'same_value' cannot be combined"):
         ab.adapt("jax", differentiable=True, result_dtype="float32", casting="same_value")

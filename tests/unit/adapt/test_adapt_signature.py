@@ -1,4 +1,4 @@
-"""adapt(signature=): what is no signature, and what does not fit it, is told in plain words."""
+"""adapt(signature=): invalid signatures, and arguments that do not fit, are clear errors."""
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ MALFORMED = [
 @pytest.mark.parametrize("signature", MALFORMED)
 def test_malformed(signature):
     with pytest.raises(
-        ValueError, match=r"signature is .*, not one such as \"\(i\),\(i,j\)->\(j\)\""
+        ValueError, match=r"signature is .*; expected one such as \"\(i\),\(i,j\)->\(j\)\""
     ):
         ab.adapt("torch", signature=signature)
 
 
 @pytest.mark.parametrize("signature", [3, b"(i)->(i)", ["(i)->(i)"], (), True, dask])
 def test_no_text(signature):
-    with pytest.raises(TypeError, match="signature is text such as"):
+    with pytest.raises(TypeError, match="signature must be a string such as"):
         ab.adapt("torch", signature=signature)
 
 
@@ -42,8 +42,8 @@ def lazy(*shape, chunks=2):
 
 
 MISFITS = {  # the signature, options, the function, the arguments, and what is said
-    "too few": ("(i),(i)->(i)", {}, first, (lazy(),), "arguments are 2, and 1 came"),
-    "too many": ("(i)->(i)", {}, first, (lazy(), lazy()), "arguments are 1, and 2 came"),
+    "too few": ("(i),(i)->(i)", {}, first, (lazy(),), "arguments: expected 2, got 1"),
+    "too many": ("(i)->(i)", {}, first, (lazy(), lazy()), "arguments: expected 1, got 2"),
     "a new axis": ("(i)->(j)", {}, first, (lazy(),), "no argument has the axis j"),
     "another new axis": ("(i)->(i),(i,k)", {}, first, (lazy(),), "no argument has the axis k"),
     "a size of another": (
@@ -52,14 +52,14 @@ MISFITS = {  # the signature, options, the function, the arguments, and what is 
     "too few dimensions": ("(i,j,k)->(i)", {}, first, (lazy(),), "argument 0 has 2 dimensions"),
     "a number": ("(i),(i)->(i)", {}, first, (lazy(), 3.0), "argument 1 has 0 dimensions"),
     "different extents": (
-        "(i),(i)->(i)", {}, first, (lazy(), lazy(4, 5)), "i has 3 elements, and 5 in argument 1"
+        "(i),(i)->(i)", {}, first, (lazy(), lazy(4, 5)), "i has 3 elements, but 5 in argument 1"
     ),
-    "a square": ("(i,i)->(i)", {}, first, (lazy(),), "axis i has 4 elements, and 3 in argument 0"),
+    "a square": ("(i,i)->(i)", {}, first, (lazy(),), "axis i has 4 elements, but 3 in argument 0"),
     "several blocks": ("(i)->(i)", {}, first, (lazy().rechunk(2),), "cut along .* pass x.rechunk"),
-    "one result": ("(i)->(i),()", {}, first, (lazy(),), "returned one, where a tuple of 2 arrays"),
-    "two results": ("(i)->(i)", {}, lambda x: (x, x), (lazy(),), "a tuple of 2, where an array"),
+    "one result": ("(i)->(i),()", {}, first, (lazy(),), "one, expected a tuple of 2 arrays"),
+    "two results": ("(i)->(i)", {}, lambda x: (x, x), (lazy(),), "a tuple of 2, expected an array"),
     "three results": (
-        "(i)->(i),(i)", {}, lambda x: (x, x, x), (lazy(),), "a tuple of 3, where a tuple of 2"
+        "(i)->(i),(i)", {}, lambda x: (x, x, x), (lazy(),), "a tuple of 3, expected a tuple of 2"
     ),
 }  # fmt: skip
 

@@ -169,7 +169,7 @@ class TestFromPointer:
                 ab.from_pointer(*arguments, device="cpu", deleter=released.append)
         with pytest.raises(ValueError, match="no data type named 'float33'"):
             ab.from_pointer(8, (2,), "float33", device="cpu")
-        with pytest.raises(TypeError, match="dtype is"):
+        with pytest.raises(TypeError, match="dtype must be"):
             ab.from_pointer(8, (2,), 3, device="cpu")
         with pytest.raises(TypeError, match="callable"):
             ab.from_pointer(8, (2,), "int8", device="cpu", deleter=3)

@@ -121,7 +121,7 @@ WITHOUT_ONE = "linalg.norm median einsum add.reduce unique save cbrt".split()
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_functions_of_numpy_are_refused(name: str) -> None:
-    """With remedies, which work: the array's own function where there is one, and NumPy's."""
+    """With remedies, which work: the array's own function if it has one, and NumPy's."""
     function = operator.attrgetter(name)(np)
     for x in arrays():
         with pytest.raises(TypeError, match=f"numpy.{name} does not take") as raised:

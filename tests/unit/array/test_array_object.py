@@ -143,7 +143,7 @@ class TestScalars:
         assert f"{ab.from_dlpack(MAKERS[library](np.asarray(1 + 2j, 'c8'))):.1f}" == "1.0+2.0j"
         assert f"{x}" == str(x)
         assert f"{x[0, 0]}" == str(x[0, 0])
-        with pytest.raises(TypeError, match=r"string '.3f' for an Array of the shape \(2, 3\)"):
+        with pytest.raises(TypeError, match=r"string '.3f' needs .* the shape \(2, 3\)"):
             f"{x:.3f}"
 
     def test_what_cannot_be_compared_is_not_in_it(self, x):
@@ -201,7 +201,7 @@ class TestAdoption:
         assert x.T.shape == (3, 2)
         assert f"{x}" == str(x) == repr(x)
         assert f"{ab.from_dlpack(FOREIGN[kind](source[1, 2:]))[0]:.2f}" == "5.00"
-        with pytest.raises(TypeError, match="unsupported format"):
+        with pytest.raises(TypeError, match="needs an Array of zero dimensions"):
             f"{x:.2f}"
         with pytest.raises(AttributeError, match=r"no 'sum': .* in ab\.namespace\(x\)"):
             x.sum()

@@ -220,7 +220,7 @@ def test_the_log_is_bounded(monkeypatch) -> None:
     assert len(places) <= 4
     assert sum(sums.nbytes for sums in places.values()) == 13 * 96
     assert next(iter(places.items())) == (f"{__file__}:{logged.records[0].line}", (7, 7, 7 * 96))
-    assert "8 are in the sums only" in str(logged)
+    assert "8 are only in the sums" in str(logged)
 
 
 def test_json() -> None:

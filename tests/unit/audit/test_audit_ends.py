@@ -82,7 +82,7 @@ def test_nested_and_in_any_order() -> None:
 def test_an_audit_that_is_on_is_not_begun_again() -> None:
     audit = ab.audit()
     with audit as logged:
-        with pytest.raises(RuntimeError, match="on already"):
+        with pytest.raises(RuntimeError, match="already on"):
             audit.__enter__()
         ab.convert(np.ones(3), "numpy")
     with audit as again:
@@ -202,7 +202,7 @@ def test_arrays_are_not_kept_alive() -> None:
 
 
 def outcome(function, given) -> object:
-    """Return all that tells two results apart: memory, layout, flags, elements; or the error."""
+    """Return all that distinguishes results: memory, layout, flags, elements; or the error."""
     try:
         result = function()
     except Exception as error:

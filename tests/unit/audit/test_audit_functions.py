@@ -1,4 +1,4 @@
-"""The libraries' own doors under an audit: what copied is seen, and everything is put back."""
+"""The libraries' own functions under an audit: copies are seen, and everything is restored."""
 
 from __future__ import annotations
 

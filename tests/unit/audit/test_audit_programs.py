@@ -20,8 +20,8 @@ def run(program: Path, *command: str) -> tuple[int, str, str]:
     error, _, report = done.stderr.partition("\ncopies in ")
     if command:
         assert report
-    # Addresses and other long numbers are of a process; which functions of ours a traceback
-    # passes through is our own affair: while an audit observes, it is Python's that run, not C's.
+    # Addresses and other long numbers differ between processes, as do our functions in a traceback:
+    # under an audit Python's run rather than those in C.
     error = OWN_FRAME.sub("", error.rstrip("\n"))
     out, error = (re.sub(r"0x[0-9a-f]+|\d{6,}", "", x) for x in (done.stdout, error))
     return done.returncode, out, error
@@ -174,7 +174,7 @@ ab.convert(np.array(["text"]), "numpy", copy=True)
 
 
 def test_what_the_program_replaces_stays(tmp_path: Path) -> None:
-    """A function that it replaces, a library that it imports anew."""
+    """A function that it replaces, a library that it imports again."""
     same(
         tmp_path,
         """

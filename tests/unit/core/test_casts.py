@@ -154,7 +154,7 @@ def test_the_rule_is_checked_and_named(rule):
     assert ab.convert(x, "numpy", dtype="float64", casting=rule) is x
 
 
-# Values that a cast changes, and what they become where no machine differs.
+# Values that a cast changes, with results that are the same on every machine.
 CHANGES = [
     ("float64", "float32", 0.1),
     ("float64", "float32", 1e300),

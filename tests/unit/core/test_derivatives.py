@@ -1,4 +1,4 @@
-"""Derivatives of PyTorch and Paddle: what they cannot see is told to them, or refused."""
+"""Derivatives of PyTorch and Paddle: what they cannot see is recorded, or an error."""
 
 from __future__ import annotations
 

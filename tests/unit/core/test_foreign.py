@@ -1,4 +1,4 @@
-"""What is more than its numbers, or not in memory: nothing is lost, computed or read unasked."""
+"""More than numbers, or not in memory: nothing is silently lost, computed or read."""
 
 import array
 import ctypes
@@ -31,7 +31,7 @@ def _of(module, make, name=None):
     return pytest.param(made, id=name or module, marks=marks)
 
 
-# An object, and what its error tells to pass.
+# An object, and the remedy in its error.
 UNITS = [
     _of("pint", lambda pint: (pint.UnitRegistry().Quantity(NUMBERS, "m"), "x.magnitude")),
     _of("astropy.units", lambda units: (NUMBERS * units.m, "x.value")),
@@ -88,7 +88,7 @@ def everywhere(x):
 @pytest.mark.parametrize("make", UNITS)
 def test_no_unit_is_lost(make):
     x, remedy = make()
-    for _ in range(2):  # no door opens in between
+    for _ in range(2):  # no fast path is recorded in between
         for way in everywhere(x):
             with pytest.raises(ab.ConversionError, match="would lose its unit") as caught:
                 way()
@@ -168,7 +168,7 @@ def test_numbers_are_for_asarray(x, library):
     assert np.asarray(made).tolist() == np.asarray(x).tolist()
 
 
-# A list of lists, and what its error tells to pass; `told` of what has no such call.
+# A list of lists, and the remedy in its error, a call or other words.
 AWKWARD = {
     "rectangular": ([[0, 1], [2, 3]], "awkward.to_numpy(x)", [[0, 1], [2, 3]]),
     "missing": ([[0, None], [2, 3]], "awkward.to_numpy(awkward.fill_none(x, 9))", [[0, 9], [2, 3]]),
@@ -321,7 +321,7 @@ def test_a_door_set_on_an_instance_is_its_own():
 
 
 class Closed:
-    """Says that it has no door."""
+    """States that it has no interface."""
 
     __dlpack__ = __array_interface__ = __cuda_array_interface__ = None
 

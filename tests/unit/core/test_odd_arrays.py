@@ -52,7 +52,7 @@ def test_torchs_tensors_without_a_shape(make, message):
         for _ in range(2):
             with pytest.raises(ab.ConversionError, match=message):
                 way()
-        assert ab.convert(torch.ones(2), "numpy").sum() == 2  # which opens the door
+        assert ab.convert(torch.ones(2), "numpy").sum() == 2  # which records the fast path
         ab.from_dlpack(torch.ones(2))
 
 

@@ -72,7 +72,7 @@ def test_alias_readonly_asks_for_the_view():
     assert plan(info(readonly=True), lossy, alias_readonly=True).kind == "view"
     refused = plan(info(readonly=True), lossy, copy=False)
     assert "alias_readonly=True" in refused.why
-    # ... which helps only where nothing else stands against it
+    # ... which helps only if nothing else prevents it
     strided = plan(info(readonly=True, strides=(-4, 1)), lossy._replace(strides="c"), copy=False)
     assert "alias_readonly" not in strided.why
 

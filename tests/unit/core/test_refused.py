@@ -135,7 +135,7 @@ def check(make):
     said = str(caught.value)
     for turn in ("first", "later"):
         for name, call in [*calls(make()), *calls_of_arrays(make())]:
-            if turn == "later":  # what is remembered of the type is of arrays that have memory
+            if turn == "later":  # records the type, by arrays that have memory
                 ab.convert(torch.ones(3), "torch", dtype="complex128")
             if name == "copyto" and make().is_nested:
                 continue
@@ -143,7 +143,7 @@ def check(make):
                 call()
             except ab.ConversionError as error:
                 told = str(error).replace("x.native", "x").replace("src", "x")
-                if name == "copyto" and " has " in told:  # what differs is told first
+                if name == "copyto" and " has " in told:  # differences are reported first
                     continue
                 assert told == said, (name, turn)
             else:

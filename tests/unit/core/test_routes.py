@@ -1,6 +1,6 @@
 """What `explain` says is what `convert` does, on every route off the host and between devices.
 
-The devices of array-api-strict stand for accelerators: nothing leaves them unasked, though their
+The devices of array-api-strict stand for accelerators: arrays stay on them by default, though their
 memory is the host's, so that a kernel that is registered for them can really run.
 """
 

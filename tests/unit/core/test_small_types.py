@@ -1,4 +1,4 @@
-"""Data types of ml_dtypes: what both sides have goes across, what one lacks is told."""
+"""Data types of ml_dtypes: converted if both libraries have them, else an error."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_legacy_capsule_would_say_packed(name: str) -> None:
     x = ab.from_dlpack(of(name))
     assert ab.inspect(x.__dlpack__(max_version=(1, 0))).padded
     for version in (None, (0, 8)):
-        with pytest.raises(ab.ConversionError, match=r"cannot say that each .* takes a byte"):
+        with pytest.raises(ab.ConversionError, match=r"cannot express that each .* takes a byte"):
             x.__dlpack__(max_version=version)
     dtype = ab.dlpack.DataType.named(name)
     tensor = ab.dlpack.ManagedTensor.allocate((3,), dtype, padded=True)

@@ -187,8 +187,8 @@ SAID = {
     "no address": (plain, {"data": 0}, "the array has no memory of its own", "<rect"),
     "bits": (packed, {}, "strides (20, 4) bits", " B:"),
     "many axes": (lambda: np.zeros((2,) * 20), {}, "… 14 more axes", "axis 6:"),
-    "hidden": (lambda: np.zeros((99, 99))[::-1], {}, " more, the start among them", ">start<"),
-    "shown": (lambda: np.zeros((99, 99)), {}, ">start<", "the start among them"),
+    "hidden": (lambda: np.zeros((99, 99))[::-1], {}, " more, including the start", ">start<"),
+    "shown": (lambda: np.zeros((99, 99)), {}, ">start<", "including the start"),
     "long": (plain, {"library": "l" * LARGEST}, "lll…", "l" * 1000),
 }
 

@@ -20,7 +20,7 @@ from tests.unit.xp.test_xp_standard import TEMPLATES
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-# JAX compiles every function anew for every shape and data type, which takes 20 ms or more.
+# JAX compiles every function for every shape and data type, which takes 20 ms or more.
 EXAMPLES = {"numpy": 8, "array_api_strict": 6, "torch": 8, "jax": 2}
 
 

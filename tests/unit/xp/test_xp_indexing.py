@@ -240,7 +240,7 @@ def test_an_index_array_in_another_form(library):
 
 
 def test_masks_of_a_strict_namespace_without_them():
-    """What array-api-strict is told to refuse is refused beside other parts as well."""
+    """Parts that array-api-strict's flags forbid are also errors next to other parts."""
     strict = pytest.importorskip("array_api_strict")
     wrapped, _ = namespaces("array_api_strict")
     array, mask = wrapped.enter(np.ones((2, 3))), wrapped.enter(np.ones(3, bool))

@@ -139,7 +139,7 @@ def test_arrays_of_no_axes_count_as_the_others():
 
 
 def test_result_type_of_several_is_the_same_in_any_order():
-    """No pair of these tells what all together have: the order of the arguments must not either."""
+    """No pair of these determines the dtype of all together; nor may the order of the arguments."""
     xp = pytest.importorskip("arraybridge.xp.torch")
     for names in itertools.combinations(STANDARD, 3):
         dtypes = [getattr(xp, name) for name in names]

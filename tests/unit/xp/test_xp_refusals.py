@@ -200,7 +200,7 @@ def test_what_holds_numbers_is_not_unequal_as_a_whole(library: str) -> None:
         for compare in (operator.eq, operator.ne):
             with pytest.raises(TypeError, match=r"pass x.toarray\(\)"):
                 compare(x, sparse)
-            # SciPy's first asks for a NumPy array, of which there is none off the host.
+            # SciPy's first asks for a NumPy array, which is impossible off the host.
             with pytest.raises((TypeError, BufferError), match=r"pass (x.toarray|device='cpu')"):
                 compare(sparse, x)
         assert (x == namespaces(library)[0].xp.asarray(sparse.toarray())).shape[-1] == 2

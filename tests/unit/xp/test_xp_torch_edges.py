@@ -280,7 +280,7 @@ def test_compile_over_arrays(function: Any) -> None:
         y = function(x)
         return (x if y is None else y).native
 
-    torch.compiler.reset()  # which else counts these as one function compiled anew
+    torch.compiler.reset()  # which else counts these as one function compiled again
     t = torch.arange(9.0).reshape(3, 3)
     compiled = torch.compile(of_a_tensor, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(t), of_a_tensor(t))
