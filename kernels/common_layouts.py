@@ -1,4 +1,4 @@
-"""The strided layouts that programs copy most: whose kernels are worth compiling beforehand."""
+"""The strided layouts that programs copy most, whose kernels are worth compiling beforehand."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import Canonical, c_strides, canonical
 
 Opaque = np.ndarray[Any, np.dtype[np.void]]
-View = Callable[[int, int], Opaque]  # by the side of the square and the bytes an item
+View = Callable[[int, int], Opaque]  # of the side of the square and the item size in bytes
 
 
 def _of(*shape_and_item: int) -> Opaque:
-    """An array that takes no memory to speak of: pages that nobody writes are not there."""
+    """Return an array that takes almost no memory, as its pages are never written."""
     *shape, item = shape_and_item
     return np.empty(shape, f"V{item}")
 
@@ -56,7 +56,7 @@ for _n in (6, 24, 100, 1000):
 
 
 def layouts(item_sizes: Iterable[int], sides: Iterable[int]) -> Iterator[tuple[str, Canonical]]:
-    """Yield what is copied, by name, and its canonical form; `sides` are of squares, or nearly."""
+    """Yield the name and the canonical form of each layout; `sides` are those of the squares."""
     sides = tuple(sides)
     for item in item_sizes:
         for name, view in VIEWS.items():
@@ -67,9 +67,9 @@ def layouts(item_sizes: Iterable[int], sides: Iterable[int]) -> Iterator[tuple[s
 
 
 def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CPUPlan]]:
-    """Yield what is copied, by name, and its plan: one for each kernel of the CPU."""
+    """Yield the name and the plan of one layout for each kernel of the CPU."""
     seen = set()
-    for name, form in layouts(item_sizes, (301, 2999)):  # within the cache and past it
+    for name, form in layouts(item_sizes, (301, 2999)):  # smaller and larger than the cache
         made = cpu.plan(form)
         if made.kernel not in seen:
             seen.add(made.kernel)
@@ -79,12 +79,12 @@ def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CPUPlan]]:
 def cuda_plans(
     item_sizes: Iterable[int], tuning: Tuning = DEFAULT
 ) -> Iterator[tuple[str, CUDAPlan]]:
-    """Yield what is copied, by name, and a launch of it: one for each kernel of CUDA.
+    """Yield the name and a launch of one layout for each CUDA kernel.
 
-    Memory is taken to start at a multiple of 16 bytes, as what the array libraries allocate does.
+    Memory is assumed to start at a multiple of 16 bytes, as that of array libraries does.
     """
     seen: set[tuple[object, ...]] = {("memcpy", ())}
-    # Rows that start at multiples of 16 bytes, and rows that do not.
+    # Sides with rows that start at multiples of 16 bytes, and without.
     for name, form in layouts(item_sizes, (1024, 301, 3001)):
         for made in cuda.plan(form, form.dst_offset % 16, form.src_offset % 16, tuning=tuning):
             if (made.kernel, made.constants) not in seen:

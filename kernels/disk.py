@@ -1,9 +1,9 @@
-"""Compiled kernels on disk: which folder, which files, whole or not at all.
+"""Compiled kernels on disk: their folder, their file names, and atomic writes.
 
-A file is named after everything that the code in it depends on. It carries a checksum, and is put
-in place by a rename, so that processes that write at the same time, or die in the middle, leave a
-whole file or none. It is read only where this user alone can have written it (`trust`): it is code,
-and would run as this user. What cannot be read or written costs the time to compile.
+The name of a file contains a hash of everything that its code depends on. It has a checksum, and a
+rename puts it in place, so that concurrent or interrupted processes leave a complete file or none.
+It is read only if no other user can have written it (`trust`), as its code will run as this user.
+A file that cannot be read or written only costs the time to compile.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _DIGEST = 32
 
 
 def folder() -> str | None:
-    """Name the folder of the disk cache; None where there is no home folder.
+    """Return the folder of the disk cache; None without a home folder.
 
-    ``ARRAYBRIDGE_CACHE_DIR``, or ``arraybridge`` in ``NUMBA_CACHE_DIR``, or in the user's own cache
-    folder (``XDG_CACHE_HOME`` if that is an absolute path, as its specification asks; on macOS
+    ``ARRAYBRIDGE_CACHE_DIR``, or ``arraybridge`` in ``NUMBA_CACHE_DIR``, or in the user's cache
+    folder (``XDG_CACHE_HOME`` if that is an absolute path, as its specification requires; on macOS
     ``~/Library/Caches``; else ``~/.cache``).
     """
     chosen = os.environ.get("ARRAYBRIDGE_CACHE_DIR")
@@ -45,22 +45,22 @@ _CACHES = {"darwin": ("Library", "Caches")}
 
 
 def _home() -> str:
-    """Return the user's home folder; an empty HOME counts as none, and would be ``/``."""
+    """Return the user's home folder; an empty HOME, which would be ``/``, counts as unset."""
     if os.name != "posix" or os.environ.get("HOME"):
         return os.path.expanduser("~")
     import pwd
 
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # in a container, a user that has no name
+    except KeyError:  # a user without a name, in a container
         return ""
 
 
 def path(name: str, *depends: object) -> str | None:
-    """Name the file of a kernel, which begins with `name`; None where there is no folder for it.
+    """Return the path of a kernel's file, whose name begins with `name`; None without a folder.
 
-    The code depends on all that `depends` holds (what counts is its ``repr``), and on Numba's
-    settings in the environment, which are added here.
+    The code depends on `depends` (by its ``repr``), and on Numba's settings in the environment,
+    which are added here.
     """
     where = folder()
     if where is None:
@@ -77,7 +77,7 @@ def path(name: str, *depends: object) -> str | None:
 def sources(where: str, *others: str) -> str:
     """Return a digest of the Python sources in a folder, and of other files.
 
-    OSError where they cannot be read (a zip): old code would look like new.
+    OSError if they cannot be read (in a zip file): old code would look current.
     """
     inside = (os.path.join(where, name) for name in sorted(os.listdir(where)))
     digest = blake2b()
@@ -89,10 +89,10 @@ def sources(where: str, *others: str) -> str:
 
 
 def version(package: str, file: str) -> bytes | None:
-    """Read the version of a package from a file of its own; None where it is not installed.
+    """Read the version of a package from one of its files; None if it is not installed.
 
-    Importing it would take longer than loading a kernel. What cannot be read raises OSError,
-    ValueError or AttributeError.
+    Importing it would take longer than loading a kernel. OSError, ValueError or AttributeError if
+    the file cannot be read.
     """
     from importlib.util import find_spec
 
@@ -104,7 +104,7 @@ def version(package: str, file: str) -> bytes | None:
 
 
 def read(path: str | None) -> bytes | None:
-    """Read the code in a file; None where there is none, or it is damaged or not to be trusted."""
+    """Read the code in a file; None if it is missing, damaged or not trusted."""
     try:
         data = b"" if path is None else trust.read(path)
     except OSError:
@@ -116,7 +116,7 @@ def read(path: str | None) -> bytes | None:
 
 
 def write(path: str | None, code: bytes) -> None:
-    """Put a whole file in place, or do nothing."""
+    """Write a file atomically; do nothing if that fails."""
     if path is None:
         return
     temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
@@ -132,15 +132,15 @@ def write(path: str | None, code: bytes) -> None:
 
 
 def _checksum(path: str, code: bytes) -> bytes:
-    # The name is the key: a file that was copied to another name does not match.
+    # With the name, which is the key, so that a copy under another name does not match.
     return blake2b(os.path.basename(path).encode() + code, digest_size=_DIGEST).digest()
 
 
 def problem() -> str | None:
-    """Say why no kernel is kept or found in `folder`; None where nothing is known to be wrong."""
+    """Return why no kernel is stored or found in `folder`; None if no problem is known."""
     where = folder()
     if where is None:
-        return "there is no home folder: set ARRAYBRIDGE_CACHE_DIR"
+        return "the user has no home folder: set ARRAYBRIDGE_CACHE_DIR"
     try:
         with trust.folder(where):
             return None

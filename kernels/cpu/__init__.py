@@ -13,7 +13,7 @@ __all__ = ["SMALL", "copy", "copy_run", "describe"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what copies when it is first asked for: views need none of it, which saves 3 ms."""
+    """Import `copying` on its first use: views do not need it, which saves 3 ms."""
     from importlib import import_module
 
     if name not in ("copy", "copy_run", "describe"):

@@ -1,8 +1,8 @@
 """The disk cache of compiled kernels, which are loaded again without Numba.
 
-Numba compiles a kernel once; the object code is kept in a file (`disk`) and linked by llvmlite. It
-is plain: it calls nothing but the C library's ``memcpy`` and its kind, and a few functions of
-CPython, which is checked before it is kept. docs/machine_code.md compares it with Numba's cache.
+Numba compiles a kernel once; the object code is stored in a file (`disk`) and linked by llvmlite.
+It only calls the C library's ``memcpy`` and the like and a few functions of CPython, which is
+checked before it is stored. docs/machine_code.md compares it with Numba's cache.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class Kernel(NamedTuple):
     """A compiled kernel, ready to run; the code stays until the process ends."""
 
     address: int  # of a ``void(int64)`` that takes the address of a record
-    call: Callable[[int], None]  # the same; the call is made without the GIL
-    cached: bool  # whether it came from the disk
+    call: Callable[[int], None]  # calls it without the GIL
+    cached: bool  # whether it was loaded from disk
 
 
 def compiled(module: str, *arguments: str | int) -> Kernel:
-    """Load a kernel from the disk cache, or compile it and keep it there.
+    """Load a kernel from the disk cache, or compile and store it.
 
-    `module` is one of this folder, whose ``compiled(*arguments)`` gives a ``numba.cfunc`` of the
-    signature ``void(int64)``. It is imported only if the disk has no such kernel: ImportError where
-    Numba is missing then.
+    ``compiled(*arguments)`` of `module`, a module of this folder, returns a ``numba.cfunc`` of type
+    ``void(int64)``. It is imported only if the kernel is not on disk: ImportError if Numba is
+    missing then.
     """
     path = _path(module, arguments)
     address = _linked(disk.read(path))
@@ -51,15 +51,15 @@ def compiled(module: str, *arguments: str | int) -> Kernel:
 
 
 def _linked(code: bytes | None) -> int:
-    """Link what the disk has; 0 if it has nothing that can be linked."""
+    """Link code from disk and return its address; 0 without code that can be linked."""
     try:
         return 0 if code is None else linker.linked(code, _ENTRY)
-    except RuntimeError:  # LLVM's, of an object file that is none
+    except RuntimeError:  # LLVM: not an object file
         return 0
 
 
 def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
-    """Compile the ``numba.cfunc``, whatever NUMBA_DISABLE_JIT says of the user's own code."""
+    """Compile the ``numba.cfunc``, regardless of NUMBA_DISABLE_JIT, which is for user code."""
     from numba import config
 
     disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0
@@ -70,7 +70,7 @@ def _compile(module: str, arguments: tuple[str | int, ...]) -> Any:
 
 
 def is_cached(module: str, *arguments: str | int) -> bool:
-    """Tell whether the disk has a kernel, whole and for this machine, without compiling it."""
+    """Whether the disk has an intact kernel for this machine."""
     return disk.read(_path(module, arguments)) is not None
 
 
@@ -78,18 +78,18 @@ _kept: list[object] = []
 
 
 def _path(module: str, arguments: tuple[str | int, ...]) -> str | None:
-    """Name the file of a kernel; None where that cannot be done."""
+    """Return the path of a kernel's file; None if its key cannot be determined."""
     try:
         dependencies = _read_dependencies()
     except (ImportError, OSError, ValueError, AttributeError):
-        return None  # no sources (a zip), no version: old code would look like new
+        return None  # without sources (in a zip file) or versions old code would look current
     name = "-".join(map(str, (module, *arguments)))
     return disk.path(name, dependencies, module, arguments)
 
 
 @cache
 def _read_dependencies() -> str:
-    """Return everything that object code depends on, save the environment; read once."""
+    """Return everything that object code depends on, except the environment; read once."""
     digest = disk.sources(os.path.dirname(os.path.abspath(__file__)))
     python = sys.version_info[:2]  # Numba starts from bytecode
     versions = [disk.version(name, "_version.py") for name in ("numba", "llvmlite")]

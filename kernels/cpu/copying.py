@@ -1,15 +1,15 @@
-"""Copies in host memory: which of three functions copies what, and these.
+"""Copies in host memory, by one of three functions.
 
 ===============  =================================================  ====================
-function         taken for                                          loads
+function         used for                                           loads
 ===============  =================================================  ====================
 `copy_run`       one run of bytes on both sides                     nothing
-`copy_by_numpy`  at most `SMALL` items, or no kernel to be had      NumPy
+`copy_by_numpy`  at most `SMALL` items, or without a kernel         NumPy
 `copy_planned`   everything else                                    Numba, unless on disk
 ===============  =================================================  ====================
 
-The first and the last run without the GIL, and on several threads where the result is large
-(`pool`). None leaves behind what a forked child could trip over.
+The first and the last run without the GIL, and on several threads (`pool`) for large results. All
+are safe in a forked child.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from arraybridge.kernels.cpu.plan_types import STREAM, Plan
 from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import Canonical, Memory, canonical
 
-#: Bytes from which on several threads copy, past the cache as all that is streamed. A smaller
-#: result stays in the cache, where it is soon wanted.
+#: Bytes from which on several threads copy, past the cache like every streamed result. A smaller
+#: result stays in the cache, as it is probably used soon.
 PARTED = STREAM
 
-#: Bytes of a result up to which a second thread does not pay: it takes 5 to 50 µs to wake, and on
-#: a machine with other work longer.
+#: Bytes of a result up to which a second thread does not pay: it takes 5 to 50 µs to wake, and
+#: longer on a busy machine.
 ALONE = 1 << 20
 
 #: The least bytes of a slice.
 SLICE = 256 * 1024
 
-#: Slices a thread: one that is done takes the next, so that a late or slow thread costs little.
+#: Slices per thread: a free thread takes the next one, so that a late or slow thread costs little.
 SLICES = 4
 
-#: The most axes that NumPy 2 takes.
+#: The most axes of an array in NumPy 2.
 MAX_NDIM = 64
 
 
@@ -60,34 +60,33 @@ def copy(
     Parameters
     ----------
     dst, src : int
-        Addresses of the item whose indices are all 0, of any alignment.
+        Addresses of the item with all indices 0, of any alignment.
     shape : tuple of int
-        Extents, the same on both sides: any number of axes, 0 and 1 included.
+        Extents of any number of axes, including 0 and 1.
     dst_strides, src_strides : tuple of int
-        In **bytes**, of any sign, zero included.
+        In **bytes**, of any sign, including 0.
     itemsize : int
-        Bytes an item, any positive number.
+        Bytes per item, any positive number.
     stream : None
-        Part of the signature that all kernels share; host memory has no streams.
+        For the signature that all kernels share; host memory has no streams.
     fresh : bool
-        Whether the destination has no pages yet, for a choice that is quicker then.
+        Whether the destination has no pages yet, for which another plan is faster.
 
     Raises
     ------
     ValueError
-        Where the tuples differ in length, or `stream` is not None.
+        If the tuples differ in length, or `stream` is not None.
     OverflowError
-        Where an extent or a stride does not fit 64 bits.
+        If an extent or a stride does not fit in 64 bits.
 
     Notes
     -----
-    The caller answers for the addresses, which cannot be checked here. Source and destination must
-    not overlap each other, except where both are one run. The source may overlap itself
-    (broadcasts, windows); in a destination that does, each cell ends with one of its sources,
-    unspecified which.
+    The addresses cannot be checked here. Source and destination must not overlap each other, unless
+    both are one run. The source may overlap itself (broadcasts, windows); if the destination does,
+    each byte of it gets one of its sources, unspecified which.
     """
     if stream is not None:
-        raise ValueError(f"stream={stream!r} for a copy in host memory: pass None")
+        raise ValueError(f"host memory has no streams, got stream={stream!r}: pass None")
     form = canonical(shape, dst_strides, src_strides, itemsize)
     dst, src = dst + form.dst_offset, src + form.src_offset
     if not form.shape:
@@ -102,7 +101,7 @@ def describe(
     src_strides: tuple[int, ...],
     itemsize: int,
 ) -> str:
-    """Name what `copy` would do now with a layout: ``tile 4 bytes x 16``, ``numpy copy``."""
+    """Name the kernel that `copy` would now use: ``tile 4 bytes x 16``, ``numpy copy``."""
     form = canonical(shape, dst_strides, src_strides, itemsize)
     if not form.shape:
         return "memmove"
@@ -123,9 +122,9 @@ def _is_small(form: Canonical) -> bool:
 def copy_run(dst: int, src: int, nbytes: int, fresh: bool = False) -> None:
     """Copy ``nbytes`` bytes from the address ``src`` to ``dst``; the two runs may overlap.
 
-    Slices go past the cache, so that memory is not read before it is overwritten; ``memmove`` does
-    so only for runs that are much longer than one slice. What is ``fresh``, without pages yet, is
-    in the cache when the system has cleared it, and is written there.
+    Slices are written past the cache, so that memory is not read before it is overwritten;
+    ``memmove`` does so only for runs much longer than a slice. ``fresh`` memory, without pages yet,
+    is in the cache after the system has cleared it, and is written there.
     """
     parted = nbytes >= PARTED and abs(dst - src) >= nbytes and not loader.SWITCHED_OFF
     threads = pool.get_num_threads() if parted else 1
@@ -145,8 +144,8 @@ def copy_by_numpy(
 ) -> None:
     """Copy as `copy` does, with ``numpy.copyto``; at most `MAX_NDIM` axes."""
     if 0 in shape:
-        return  # NumPy 2.1 takes an interface with a null pointer for no interface
-    opaque = f"|V{itemsize}"  # bytes of no meaning and no alignment: NumPy moves them as they are
+        return  # NumPy 2.1 ignores an array interface with a null pointer
+    opaque = f"|V{itemsize}"  # bytes without meaning or alignment, which NumPy moves unchanged
     np.copyto(
         np.asarray(Memory(dst, shape, dst_strides, opaque)),
         np.asarray(Memory(src, shape, src_strides, opaque)),

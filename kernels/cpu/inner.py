@@ -1,9 +1,9 @@
-"""The inner kernels: what is done with one block of rows and columns, as LLVM IR.
+"""The inner kernels, which copy one block of rows and columns, as LLVM IR.
 
-A block is ``rows`` x ``cols`` items. Every kernel writes each byte of it and no other, and reads
-no byte but the source's. Edges need no code of their own: the last vector of a row, or tile of a
-block, is moved back until it ends where the block ends, and does again what its neighbour did. The
-plan answers for it that no extent is less than a vector.
+A block is ``rows`` x ``cols`` items. Every kernel writes exactly its bytes, and reads only bytes of
+the source. Edges need no extra code: the last vector of a row, or tile of a block, is moved back to
+end with the block, and repeats a part of its neighbor. The plan ensures that no extent is less than
+a vector.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LINE = 64
 
 
 class Block(NamedTuple):
-    """What an inner kernel is given: 64-bit integers as values of LLVM, and the key's numbers."""
+    """The arguments of an inner kernel: 64-bit integers as LLVM values, and numbers of the key."""
 
     out: ir.Value
     src: ir.Value
@@ -62,7 +62,7 @@ def _loop(builder: ir.IRBuilder, stop: ir.Value, step: int = 1) -> Iterator[ir.V
 
 @contextmanager
 def _tiles(builder: ir.IRBuilder, extent: ir.Value, step: int) -> Iterator[ir.Value]:
-    """Loop over starts of stretches of `step` that cover `extent`; the last may overlap."""
+    """Loop over the starts of pieces of `step` that cover `extent`; the last one may overlap."""
     last = builder.sub(extent, constant(step))
     with _loop(builder, extent, step) as index:
         late = builder.icmp_signed(">", index, last)
@@ -100,7 +100,7 @@ def _split(builder: ir.IRBuilder, block: Block) -> None:
     whole = builder.sub(block.cols, constant(count))
 
     def pixels(col: ir.Value, shift: int) -> None:
-        # The last loads end with the last channel wanted: what lies past it may not be ours.
+        # The last loads end with the last wanted channel: memory beyond it may not be ours.
         source = _address(builder, block.src, col, parts * block.width)
         loaded = [
             vectors.load(source, part * vectors.nbytes - shift * block.width)
@@ -187,16 +187,16 @@ def _move(
     nbytes: int,
     then: tuple[ir.Value, ...] = (),
 ) -> None:
-    """Emit a move of `nbytes` bytes and, at each offset of `then`, another: loads before stores."""
+    """Emit a move of `nbytes` bytes, and another at each offset of `then`: loads before stores."""
     whole = 1 << (nbytes.bit_length() - 1)
     offsets = [constant(0), *then]
-    if whole != nbytes:  # two that overlap
+    if whole != nbytes:  # two moves that overlap
         offsets = [
             builder.add(at, constant(more)) for at in offsets for more in (0, nbytes - whole)
         ]
     if whole <= 8:
         kind = ir.IntType(8 * whole)
-    else:  # as a vector: one load and one store, where i128 may become two of each
+    else:  # a vector has one load and one store, while i128 may have two of each
         kind = ir.VectorType(INT, whole // 8)
     values = [
         builder.load(builder.inttoptr(builder.add(src, at), kind.as_pointer()), align=1)
@@ -218,7 +218,7 @@ def emit_run(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Val
 
 
 def _few(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, width: int) -> None:
-    """Emit a move of 1 to ``2 * width`` bytes by two of the widest kind that fits."""
+    """Emit a move of 1 to ``2 * width`` bytes as two moves of the widest kind that fits."""
     if width == 1:
         with builder.if_then(builder.icmp_signed(">", nbytes, constant(0))):
             _move(builder, dst, src, 1, (builder.sub(nbytes, constant(1)),))
@@ -235,7 +235,7 @@ def emit_stream(
 ) -> None:
     """Emit a move of any number of bytes that writes whole lines past the cache.
 
-    The first and the last line, where they are not whole, are written by ordinary stores.
+    Ordinary stores write incomplete first and last lines.
     """
     head = builder.and_(builder.neg(dst), constant(_LINE - 1))
     short = builder.icmp_signed(">", head, nbytes)
@@ -258,7 +258,7 @@ def emit_lines(
     *,
     past: bool = True,
 ) -> None:
-    """Emit a move of whole lines, `past` the cache: `dst` and `nbytes` are multiples of a line."""
+    """Emit a move of whole lines, `past` the cache; `dst` and `nbytes` are multiples of a line."""
     vectors = Vectors(builder, 1, vector)
     store = vectors.stream if past else vectors.store
     with _loop(builder, nbytes, _LINE) as at:
@@ -271,11 +271,11 @@ def emit_lines(
 def emit_part(
     builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, vector: int
 ) -> None:
-    """Emit a move of less than a line, where a whole line from `src` on may be read."""
+    """Emit a move of less than a line, when a whole line from `src` on may be read."""
     if vector < _LINE:
         _few_or_none(builder, dst, src, nbytes)
         return
-    # AVX-512: one store under a mask.
+    # AVX-512: one masked store.
     vectors = Vectors(builder, 1, vector)
     flags = ir.VectorType(ir.IntType(1), vector)
     bits = builder.sub(builder.shl(constant(1), nbytes), constant(1))
@@ -293,7 +293,7 @@ def _few_or_none(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir
         _few(builder, dst, src, nbytes, 32)
 
 
-#: What appends an inner kernel to a builder, by kind.
+#: The functions that append an inner kernel to a builder, by kind.
 EMIT = {
     "tile": _tile,
     "split": _split,

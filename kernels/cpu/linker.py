@@ -1,7 +1,7 @@
-"""Numba's IR becomes object code, and object code functions of this process, by llvmlite.
+"""Compile Numba's IR to object code, and link object code into this process, with llvmlite.
 
-What is linked stays until the process ends: threads may run it after the last Python object is
-gone. llvmlite is imported by the first call that needs it.
+Linked code stays until the process ends: threads may run it after the last Python object is gone.
+The first call that needs llvmlite imports it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _CPYTHON = (
 
 
 def linked(code: bytes, name: str) -> int:
-    """Link `object_code` and return the address of a function; 0 if it is not there.
+    """Link `object_code` and return the address of a function; 0 if it is missing.
 
-    LLVM's RuntimeError for an object file that is none.
+    LLVM raises RuntimeError if ``code`` is not an object file.
     """
     llvm = _llvm()
     for each in _CPYTHON:
@@ -45,12 +45,12 @@ def linked(code: bytes, name: str) -> int:
 
 
 def object_code(ir: str, function: str, name: str) -> bytes | None:
-    """Compile the IR of a ``numba.cfunc`` to object code that needs nothing of Numba or Python.
+    """Compile the IR of a ``numba.cfunc`` to object code that does not need Numba.
 
-    `function` is that of the C calling convention in it, called `name` in the object code. Numba
-    has it report an exception by functions of its own and of Python's; a kernel raises none, which
-    LLVM finds out once everything else is internal to the module. None if the code calls more than
-    the C library's ``memcpy`` and its kind, and `_CPYTHON`.
+    `function` is its function with the C calling convention, called `name` in the object code.
+    Numba adds calls to report an exception, but a kernel raises none: LLVM removes them once all
+    other functions are internal to the module. None if the code calls other functions than the C
+    library's ``memcpy`` and the like, and `_CPYTHON`.
     """
     llvm = _llvm()
     module = llvm.parse_assembly(ir)
@@ -77,7 +77,7 @@ def object_code(ir: str, function: str, name: str) -> bytes | None:
 
 
 def host() -> tuple[str, ...]:
-    """Everything that code for this machine depends on, but LLVM: system, CPU, its features."""
+    """Return everything that machine code depends on, except LLVM: system, CPU, its features."""
     return _read_host() or _asked_host()
 
 
@@ -91,7 +91,7 @@ _CPU = frozenset(
 
 
 def _read_host() -> tuple[str, ...] | None:
-    """Read of the first CPU what Linux says; None where it says little."""
+    """Read Linux's description of the first CPU; None if it has no features."""
     try:
         with open("/proc/cpuinfo") as file:
             text = file.read(8192)
@@ -108,13 +108,13 @@ def _asked_host() -> tuple[str, str, str]:
     llvm = _llvm()
     try:
         features = llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # not known on every machine
+    except RuntimeError:  # unknown on some machines
         features = ""
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
 
 
 def this_cpu() -> Any:
-    """Code generation for this very CPU, or for the one that Numba is told in the environment."""
+    """Return the target machine: this CPU, or the one set for Numba in the environment."""
     _, cpu, features = _asked_host()
     target = _llvm().Target.from_default_triple()
     return target.create_target_machine(

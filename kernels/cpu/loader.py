@@ -1,8 +1,8 @@
-"""Load each kernel once a process, under a lock that a forked child never waits for.
+"""Load each kernel once per process, under a lock that a forked child never waits for.
 
-A fork while another thread compiles here leaves the compiler's locks locked for ever in the child,
-which does without the kernels that it has not loaded. Where a thread compiles code of its own, or
-imports, nothing is done: CPython promises nothing for such a child either.
+After a fork while another thread compiles here, the compiler's locks stay locked in the child,
+which therefore only uses kernels that are already loaded. A thread that compiles elsewhere, or
+imports, is not handled: CPython does not support forks then either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from arraybridge.kernels.cpu import cache
 
 FORKED = "the process was forked while another thread was compiling"
 
-#: Bytes of address space that Numba and LLVM must find: 350 MB were enough for the first.
+#: Bytes of address space that must be left to load Numba and LLVM (350 MB were enough), and to
+#: compile.
 LOADING = 512 << 20
 COMPILING = 64 << 20
 
@@ -26,18 +27,18 @@ _Key = tuple[str, *tuple[str | int, ...]]
 _kernels: dict[_Key, cache.Kernel] = {}
 _loading = threading.RLock()
 _loader: int | None = None  # the thread inside the compiler
-#: Whether the user wants no compiled code for copies.
+#: Whether the user has switched compiled code for copies off.
 SWITCHED_OFF = os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0")
 _unavailable = "ARRAYBRIDGE_NO_KERNELS is set" if SWITCHED_OFF else None
 
 
 def load(module: str, *arguments: str | int) -> cache.Kernel | None:
-    """Return a kernel of `cache.compiled`; None where it cannot be had: `unavailable` says why."""
+    """Return a kernel of `cache.compiled`; None if it cannot be loaded: see `unavailable`."""
     return _kernels.get((module, *arguments)) or _load((module, *arguments))
 
 
 def callback(module: str, *arguments: str | int) -> int:
-    """Return the address of a function that calls CPython; ImportError if it cannot be had."""
+    """Return the address of a function that calls CPython; ImportError if it is unavailable."""
     with compiling():
         if _unavailable == FORKED:
             raise ImportError(FORKED)
@@ -45,23 +46,23 @@ def callback(module: str, *arguments: str | int) -> int:
 
 
 def is_loaded(module: str, *arguments: str | int) -> bool:
-    """Tell whether this process has a kernel ready to run."""
+    """Whether this process has a kernel ready to run."""
     return (module, *arguments) in _kernels
 
 
 def unavailable() -> str | None:
-    """Say why this process can load no kernel any more; None where it can, as far as is known.
+    """Return why this process can load no more kernels; None if it probably can.
 
-    Kernels that are loaded already stay.
+    Kernels that are already loaded stay.
     """
     return _unavailable or _cramped()
 
 
 def _cramped() -> str | None:
-    """Say which limit on memory is too near; None where there is none.
+    """Describe the memory limit that is too low; None if there is enough memory.
 
-    LLVM aborts where it finds no memory, and OpenBLAS, which Numba brings by way of SciPy, sends
-    an interrupt or hangs: neither can be caught.
+    Without memory LLVM aborts, and OpenBLAS, which Numba loads through SciPy, sends an interrupt or
+    hangs: neither can be caught.
     """
     try:
         import resource
@@ -79,18 +80,18 @@ def _cramped() -> str | None:
     if limit - taken >= needed:
         return None
     left = max(limit - taken, 0) >> 20
-    return f"RLIMIT_AS leaves {left} MiB, and Numba and LLVM want {needed >> 20}"
+    return f"RLIMIT_AS leaves {left} MiB, but Numba and LLVM need {needed >> 20} MiB"
 
 
 def _load(key: _Key) -> cache.Kernel | None:
     global _unavailable
     with compiling():
-        if key not in _kernels and unavailable() is None:  # no other thread was quicker
+        if key not in _kernels and unavailable() is None:  # another thread may have loaded it
             try:
                 _kernels[key] = cache.compiled(*key)
             except Exception as error:
-                # Numba refuses a NumPy that is newer than itself, LLVM does not find the memory
-                # that a limit leaves it, an interrupted import has left halves of modules.
+                # For example NumPy is too new for Numba, LLVM lacks memory under a limit, or an
+                # interrupted import has left incomplete modules.
                 missing = isinstance(error, ImportError)
                 what = "Numba cannot be imported" if missing else "Numba or LLVM does not work"
                 _unavailable = f"{what}: {type(error).__name__}: {error}"
@@ -99,7 +100,7 @@ def _load(key: _Key) -> cache.Kernel | None:
 
 @contextlib.contextmanager
 def compiling() -> Iterator[None]:
-    """Mark this thread as the one that is inside the compiler, and keep the others out."""
+    """Mark this thread as the one in the compiler, and keep the others out."""
     global _loader
     with _loading:
         before, _loader = _loader, threading.get_ident()
@@ -110,7 +111,7 @@ def compiling() -> Iterator[None]:
 
 
 def _after_fork_in_child() -> None:
-    """Give up on the compiler if another thread, which is not in this child, was inside it."""
+    """Give up on the compiler if another thread, which the child does not have, was in it."""
     global _loading, _loader, _unavailable
     _loading = threading.RLock()
     if _loader not in (None, threading.get_ident()):

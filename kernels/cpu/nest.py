@@ -1,12 +1,12 @@
-"""The loop nest around the inner kernels, compiled for one of them by `compiled`.
+"""The loop nest around an inner kernel, which `compiled` compiles.
 
 Importing this module imports Numba. A kernel is called with the address of one record (see
-``plan_types.NEST``). It knows neither dtype nor rank, so a process compiles a few in its life.
+``plan_types.NEST``). It depends on neither dtype nor rank, so a process only compiles a few.
 
-Written as a C function (``numba.cfunc``) and called through ctypes or from native threads,
-without the GIL. Next to ``numba.njit(nogil=True)`` that saves Numba's dispatcher and its Python
-wrapper, gives an address that any thread or C library may call, and stands ``NUMBA_DISABLE_JIT=1``,
-which people set to trace their own code.
+A kernel is a C function (``numba.cfunc``), called through ctypes or from native threads without the
+GIL. Compared with ``numba.njit(nogil=True)`` that avoids Numba's dispatcher and Python wrapper,
+gives an address that any thread or C library can call, and works under ``NUMBA_DISABLE_JIT=1``,
+which people set to debug their own code.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from arraybridge.kernels.cpu.shuffle import INT, Vectors
 
 _WORD = {name: 8 * place for place, name in enumerate(NEST)}
 _AXES = 8 * len(NEST)
-_SECOND_LEVEL = 2  # of caches, to LLVM's prefetch: the nearest one is full of the block at hand
+_SECOND_LEVEL = 2  # cache level of LLVM's prefetch: the current block fills the nearest one
 
 
 def _emits(result: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make a Numba intrinsic, on 64-bit integers, of a function that emits LLVM IR."""
+    """Make a Numba intrinsic on 64-bit integers of a function that emits LLVM IR."""
 
     def made(emit: Callable[..., Any]) -> Any:
         def template(typingctx: Any, *given: Any) -> Any:
@@ -40,7 +40,7 @@ def _emits(result: Any) -> Callable[[Callable[..., Any]], Any]:
 
             return result(*[types.int64] * len(given)), codegen
 
-        vars(template)["__signature__"] = signature(emit)  # Numba takes no *args
+        vars(template)["__signature__"] = signature(emit)  # Numba does not support *args
         return intrinsic(prefer_literal=True)(template)
 
     return made
@@ -61,7 +61,7 @@ def set_word(builder: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
 
 @_emits(types.int64)
 def _scratch(builder: ir.IRBuilder) -> ir.Value:
-    """Give the address of the block's buffer, on the stack."""
+    """Return the address of the block's buffer, on the stack."""
     with builder.goto_entry_block():
         buffer = builder.alloca(ir.ArrayType(ir.IntType(8), SCRATCH))
     buffer.align = 64
@@ -78,7 +78,7 @@ def _quotient(builder: ir.IRBuilder, dividend: ir.Value, divisor: ir.Value) -> i
 def _prefetch(builder: ir.IRBuilder, address: ir.Value) -> None:
     byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-    # LLVM's parser puts right what the name says of the pointer's type, where it has types.
+    # LLVM versions with typed pointers correct the suffix of the name.
     prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
     builder.call(
         prefetch, [builder.inttoptr(address, byte), number(0), number(_SECOND_LEVEL), number(1)]
@@ -93,7 +93,7 @@ def _move_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value) -> None:
 
 @_emits(types.void)
 def _fence(builder: ir.IRBuilder) -> None:
-    """Order the streamed stores before what tells another thread of them."""
+    """Order streamed stores before the store that signals them to another thread."""
     if _is_x86():
         kind = ir.FunctionType(ir.VoidType(), [])
         fence = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
@@ -103,7 +103,7 @@ def _fence(builder: ir.IRBuilder) -> None:
 
 
 def _intrinsics(key: Key) -> tuple[Any, Any, Any]:
-    """Make the intrinsics of one kernel: its inner kernel, the way out of the scratch buffer."""
+    """Make the intrinsics of one kernel: the inner kernel, and moves from the scratch buffer."""
 
     @_emits(types.void)
     def inner(
@@ -196,8 +196,8 @@ def function(key: Key) -> Callable[[int], None]:
                                     item, part_src, stream,
                                 )  # fmt: skip
                         if staged:
-                            # Every run goes out in whole lines: what is left of the last one waits
-                            # in front of the run's next stretch.
+                            # Every run is written in whole lines: the rest of the last line waits
+                            # in front of the next part of the run.
                             first = plane + col == 0
                             last = (plane + plane_count == planes) & (col + col_count == cols)
                             nbytes = plane_count * leaves * col_count * item
@@ -207,7 +207,7 @@ def function(key: Key) -> Callable[[int], None]:
                                 runs = 1
                                 first &= row == 0
                                 last &= row + row_count == rows
-                            # Meanwhile the next block is asked for, a share after each piece.
+                            # Meanwhile the next block is prefetched, a share after each piece.
                             if col + col_count < cols:
                                 source += col_count * cols_src
                             elif plane + plane_count < planes:
@@ -295,5 +295,5 @@ def function(key: Key) -> Callable[[int], None]:
 
 
 def compiled(*key: Any) -> Any:
-    """Compile a kernel: a ``numba.cfunc`` that owns the code, of the fields of a ``plan.Key``."""
+    """Compile a kernel from the fields of its ``plan.Key``; the ``numba.cfunc`` owns the code."""
     return cfunc(types.void(types.int64))(function(Key(*key)))

@@ -1,6 +1,6 @@
 """Which kernel copies a layout, and how its loops are blocked.
 
-Pure: no address, no memory, no compiler; `plan` is cached. Plans are described in `plan_types`.
+Pure functions without addresses, memory or a compiler; `plan` is cached. See `plan_types`.
 """
 
 from __future__ import annotations
@@ -12,30 +12,29 @@ from typing import Any
 from arraybridge.kernels.cpu.plan_types import LINE, ONE, SCRATCH, STREAM, VECTOR, Axis, Key, Plan
 from arraybridge.layout import Canonical
 
-#: Bytes of the items that there are kernels for.
+#: Item sizes in bytes with vector kernels.
 WIDTHS = (1, 2, 4, 8, 16)
 
-#: Bytes of a result from which on tiles are streamed past the cache; all else from `STREAM`. They
-#: store short pieces to many rows: without, results of 2 to 8 MB took 3 to 15 times as long.
+#: Bytes of a result from which on tiles are streamed past the cache (others from `STREAM`). Tiles
+#: store short pieces to many rows: unstreamed, results of 2 to 8 MB took 3 to 15 times as long.
 TILED = 3 << 18
 
-#: Bytes of a run from which on it is moved straight to its place.
+#: Bytes of a run from which on it is moved directly to its destination.
 RUN = 1024
 
-#: Bytes of what a block takes of the scratch buffer, so that it stays in the nearest cache; of a
-#: block that is one run; of one row of a block that is several; and of what a block reads from
-#: one row of the source.
+#: Bytes of: the part of the scratch buffer that fits the nearest cache; a block that is one run;
+#: one row of a block of several; what a block reads from one row of the source.
 NEAREST, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
 
-#: Columns of a block that is several rows: so many lines of the source are asked for at once.
+#: Columns of a block of several rows: the number of source lines that are requested at once.
 COLS = 128
 
-#: Both for tiles that are staged, by bytes of an item: the best or near it of ten pairs or so for
-#: each width, turn by turn, on eleven layouts. Lines of the source that lie a page apart share few
-#: sets of the caches: more columns at a time would push out what was asked for ahead.
+#: (ROW_IN, COLS) of staged tiles, by item size: the best, or nearly, of about ten pairs per width
+#: on eleven layouts. Source lines a page apart share few sets of the caches: more columns would
+#: evict prefetched lines.
 TILES = {1: (128, 192), 2: (256, 96), 4: (256, 48), 8: (384, 32), 16: (512, 64)}
 
-#: And for what moves items one by one: bytes of an item from which on, then as above.
+#: The same for items that are moved one by one: (least item size, ROW_IN, COLS).
 ITEMS = ((0, 256, 64), (32, 256, 128), (64, 1024, 16), (256, 256, 32), (512, 256, 1))
 
 
@@ -43,9 +42,9 @@ ITEMS = ((0, 256, 64), (32, 256, 128), (64, 1024, 16), (256, 256, 32), (512, 256
 def plan(form: Canonical, fresh: bool = False) -> Plan:
     """Choose the kernel for a layout that is not empty, and block its loops.
 
-    The offsets of the canonical form are the caller's to add. `fresh`: the destination has no pages
-    yet. The system clears each at its first write, and so brings it into the cache: to write past
-    that would take 1.4 times as long.
+    The caller adds the offsets of the canonical form. `fresh`: the destination has no pages yet.
+    The system clears each at its first write, which brings it into the cache: writing past the
+    cache would take 1.4 times as long.
     """
     axes = [
         Axis(*axis)
@@ -56,15 +55,15 @@ def plan(form: Canonical, fresh: bool = False) -> Plan:
 
 
 def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
-    """Choose for axes of two or more, in the order of the destination's strides, all forwards."""
+    """Choose for axes of at least two items, ordered by the destination's positive strides."""
     stream = nbytes >= STREAM
     if not axes:
-        # memcpy knows by itself when to go past the cache.
+        # memcpy decides itself when to write past the cache.
         return Plan(Key("runs", vector=VECTOR), nbytes, cols=Axis(nbytes, 1, 1, nbytes))
     *outer, cols = axes
     reach = itemsize
     for axis in reversed(axes):
-        if axis.dst < reach:  # the destination overlaps itself, or that cannot be ruled out
+        if axis.dst < reach:  # the destination may overlap itself
             return _uncut(_item_by_item(outer, cols, itemsize, nbytes))
         reach += axis.dst * (axis.extent - 1)
     if itemsize >= RUN or (cols.dst != itemsize and itemsize >= LINE):
@@ -83,13 +82,13 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     if made.kernel.kind == "tile":
         stream = nbytes >= min(TILED, STREAM)
         if not stream and itemsize >= 8 and made.rows.dst % LINE:
-            # Every vector would be stored across two lines: 1.5 times as slow as single items.
+            # Every vector store would cross a line: 1.5 times as slow as single items.
             made = _items(outer, cols, itemsize, nbytes)
     return _blocked(made._replace(stream=stream, staged=stream))
 
 
 def _items(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:
-    """Items one by one, by rows where another axis is nearer in the source."""
+    """Items one by one, with an axis as rows that has a smaller stride in the source."""
     rows = ONE
     if outer:
         nearest = min(reversed(outer), key=lambda axis: abs(axis.src))
@@ -103,7 +102,7 @@ def _items(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:
 
 
 def _item_by_item(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:
-    """Square tiles of the two inner loops, where they run along different axes."""
+    """Items one by one, in tiles if source and destination have different inner axes."""
     rows = ONE
     if outer:
         rows = min(reversed(outer), key=lambda axis: abs(axis.src))
@@ -115,7 +114,7 @@ def _item_by_item(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> 
 
 
 def _uncut(made: Plan) -> Plan:
-    """A plan whose moves come in one order: no loop may be cut."""
+    """Forbid to cut the loops of a plan, so that its moves keep their order."""
     rows, cols, *outer = (
         axis._replace(grain=axis.extent) for axis in (made.rows, made.cols, *made.outer)
     )
@@ -128,7 +127,7 @@ def _without(axes: list[Axis], axis: Axis) -> list[Axis]:
 
 
 def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | None:
-    """Choose an inner kernel that moves vectors; None where the extents are too short for all."""
+    """Choose an inner kernel that moves vectors; None if the extents are too short."""
     lanes = VECTOR // width
 
     def made(
@@ -147,7 +146,7 @@ def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | N
             rows=rows, cols=pixels, outer=tuple(rest), **more,
         )  # fmt: skip
 
-    # Channels put together: the columns are channels, and pixels the axis around them.
+    # Channels to merge: the columns are channels, and the axis around them is the pixels.
     if outer and cols.extent <= 4 and width < 16:
         pixels = outer[-1]
         if pixels.src == width and pixels.dst == cols.extent * width and pixels.extent >= lanes:
@@ -170,7 +169,7 @@ def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | N
         if side * width <= VECTOR and side * width >= 4 and side <= min(rows.extent, cols.extent):
             rest = _without(outer, rows)
             dst_offset = src_offset = 0
-            if rows.src < 0:  # read forwards, and write the rows from the last to the first
+            if rows.src < 0:  # read forwards, write the rows from the last to the first
                 dst_offset, src_offset = ((rows.extent - 1) * by for by in (rows.dst, rows.src))
                 rows = rows._replace(dst=-rows.dst, src=-rows.src)
             return made(
@@ -181,7 +180,7 @@ def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | N
 
 
 def _blocked(made: Plan) -> Plan:
-    """Choose how much of each loop a block takes: a long run of the destination, whole lines."""
+    """Choose the part of each loop in a block: long runs of the destination, whole lines."""
     rows, cols, outer = made.rows, made.cols, list(made.outer)
     least, least_rows = made.kernel.least_cols, made.kernel.least_rows
     run = made.item * cols.extent
@@ -199,12 +198,12 @@ def _blocked(made: Plan) -> Plan:
     if cols.extent > long or not made.staged:
         cols = cols._replace(chunk=min(cols.extent, max(across, least)))
         more = next((axis for axis in reversed(outer) if axis.dst == run), None)
-        if made.staged and more is not None:  # the run goes on: no line is left in two parts
+        if made.staged and more is not None:  # the run continues: its lines stay whole
             outer, planes = _without(outer, more), more._replace(chunk=1)
         run = made.item * cols.chunk
     else:
-        # Axes that go on where the run ends, until it is long; of the last one a chunk will do.
-        # Of the rows, so many at least lie in the buffer beside each other.
+        # Add axes that continue the run until it is long enough, of the last one only a chunk.
+        # `fits`: the bytes per row if the least number of rows are in the buffer.
         fits = SCRATCH // (2 * least_rows - 1) - least * made.item - 3 * LINE
         while run < target and not joined:
             if rows.extent > 1 and rows.dst == run:
@@ -237,16 +236,16 @@ def _blocked(made: Plan) -> Plan:
         planes, leaves = leaves, ONE
     if not joined and rows.extent > 1:
         chunk = row_in // abs(rows.src) if rows.src else 1
-        if made.staged:  # a chunk fits the nearest cache, and with what may be left over the buffer
+        if made.staged:  # a chunk fits the nearest cache, and with a remainder the buffer
             most = SCRATCH // (run + least * made.item + 3 * LINE) - made.kernel.parts
             space = NEAREST if cols.chunk < cols.extent else NEAREST // 2
             chunk = min(chunk, space // (run + 3 * LINE), most)
         rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
     if rows.extent * abs(rows.src) < 8 * LINE and outer:
-        # The lines that a block has read hold more: what is next to it comes next.
+        # The lines that a block has read have more items: continue with its neighbors.
         near = min(reversed(outer), key=lambda axis: abs(axis.src) or 2**62)
         outer = [*_without(outer, near), near]
-    # A run that goes on past the columns is in one piece only if they are.
+    # A run that continues past the columns is contiguous only with all of them.
     goes_on = joined or planes is not ONE
     grains = (least_rows, 1, cols.extent if goes_on else least)
     rows, planes, cols = (
@@ -260,5 +259,5 @@ def _blocked(made: Plan) -> Plan:
 
 
 def _multiple(count: int, of: int, least: int) -> int:
-    """The multiple of `of` that is next below `count`, but no less than `least`."""
+    """Round `count` down to a multiple of `of`, but at least `least`."""
     return max(count // of * of, least, 1)

@@ -8,10 +8,10 @@ From the outside in::
                 cols, a chunk at a time  written along: the destination steps by one item
                     one block: rows of the chunk x planes x leaves x cols
 
-A block is what the inner kernel does at one go. Where the result is too large for the cache, the
-block is made in a scratch buffer that stays in it, and then streamed to the destination in whole
-lines past the cache (non-temporal stores save reading the lines that are overwritten); else the
-kernel writes to the destination itself.
+The inner kernel copies one block per call. If the result is too large for the cache, the block is
+made in a scratch buffer in the cache, and then streamed to the destination in whole lines past the
+cache (non-temporal stores avoid reading the lines to overwrite); otherwise the kernel writes to the
+destination.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _vector() -> int:
 
 
 def _cache() -> int:
-    """Read the size of the last cache on Linux; elsewhere assume 16 MiB."""
+    """Read the size of the last-level cache on Linux; elsewhere assume 16 MiB."""
     units = {"K": 1 << 10, "M": 1 << 20}
     for level in (3, 2):
         with contextlib.suppress(OSError, ValueError, KeyError):
@@ -47,31 +47,30 @@ def _cache() -> int:
 #: Bytes of a vector: 64 (AVX-512 with byte and word operations), 32 (AVX2), else 16 (SSE2, NEON).
 VECTOR = _vector()
 
-#: Bytes of a result from which on it is written past the caches: half of the last one, but no more
-#: than a process can hope to have of one that many cores share. With 300 MB of it (2 cores of a
-#: virtual machine), results of 8 to 64 MB were copied 1.3 to 2.7 times as fast past it, and read
-#: after that they still won.
+#: Bytes of a result from which on it is written past the caches: half of the last one, but at most
+#: what a process can expect of one that many cores share. With one of 300 MB (2 cores of a virtual
+#: machine), copies of 8 to 64 MB were 1.3 to 2.7 times as fast past it, and still faster with a
+#: read afterwards.
 STREAM = min(_cache() // 2, 8 << 20)
 
 
 class Key(NamedTuple):
-    """What a kernel is compiled for."""
+    """The compile-time parameters of a kernel."""
 
-    # "runs", "items", "tile", "split", "merge", "reverse" or "fill": docs/kernels.md says for what.
-    kind: str
-    width: int = 0  # bytes an item; 0 for any number of bytes, given in the record
+    kind: str  # "runs", "items", "tile", "split", "merge", "reverse" or "fill": see docs/kernels.md
+    width: int = 0  # bytes per item; 0: any number, from the record
     parts: int = 0  # ``tile``: items along a side of the square; ``split``, ``merge``: channels
-    rows: int = 0  # ``split``: how many of the channels are wanted
+    rows: int = 0  # ``split``: the number of wanted channels
     vector: int = VECTOR  # bytes of the host's vectors
 
     @property
     def least_rows(self) -> int:
-        """Rows that a block must have; ``split`` has as many, whatever the record says."""
+        """The least rows of a block; ``split`` has exactly as many."""
         return {"tile": self.parts, "split": self.rows}.get(self.kind, 1)
 
     @property
     def least_cols(self) -> int:
-        """Columns that a block must have."""
+        """The least columns of a block."""
         if self.kind == "tile":
             return self.parts
         if self.kind == "split":
@@ -85,15 +84,14 @@ class Axis(NamedTuple):
     """One loop of a copy."""
 
     extent: int  # steps
-    dst: int  # as `src`: **bytes** from one step to the next
+    dst: int  # like `src`, **bytes** from one step to the next
     src: int
-    chunk: int = 0  # how much of it a block takes
-    # The least that a slice may have of it; the extent, of a loop that must stay whole.
-    grain: int = 1
+    chunk: int = 0  # steps per block
+    grain: int = 1  # the least steps of a slice; the extent if the loop must stay whole
 
 
-#: The words of a kernel's record, 8 bytes each; then the outer axes, four words each: extent,
-#: destination's stride, source's stride, and a counter that must come in as 0.
+#: The words of a kernel's record, 8 bytes each. Four words per outer axis follow: extent,
+#: destination's stride, source's stride, and a counter, initially 0.
 NEST = (
     *("dst", "src", "item", "stream", "staged", "joined", "part_src"),
     *("rows", "rows_dst", "rows_src", "rows_chunk", "rows_out"),
@@ -103,7 +101,7 @@ NEST = (
     *("ahead", "outer"),
 )
 
-#: Bytes of a cache line, which is also the widest vector.
+#: Bytes of a cache line, and of the widest vector.
 LINE = 64
 
 #: Bytes of the scratch buffer.
@@ -115,25 +113,25 @@ ONE = Axis(1, 0, 0, 1)
 class Plan(NamedTuple):
     """How one layout is copied to another. Offsets and strides in **bytes**."""
 
-    kernel: Key  # what to compile
+    kernel: Key
     nbytes: int  # bytes of the result
     item: int = 1  # bytes that one step along `cols` writes: one item, or a whole pixel (``merge``)
     stream: bool = False  # whether the result goes past the cache
     staged: bool = False  # whether blocks are made in a scratch buffer
-    joined: bool = False  # whether a block is one run of the destination; else each of its rows is
-    part_src: int = 0  # from a channel to the next in the source (``split``, ``merge``)
-    rows: Axis = ONE  # with the next three, a block's loops; `cols` steps by `item`
+    joined: bool = False  # whether a block is one run of the destination, rather than each row
+    part_src: int = 0  # from one channel to the next in the source (``split``, ``merge``)
+    rows: Axis = ONE  # this and the next three are a block's loops; `cols` steps by `item`
     planes: Axis = ONE
     leaves: Axis = ONE
     cols: Axis = ONE
     outer: tuple[Axis, ...] = ()  # the loops around them, outermost first
-    dst_offset: int = 0  # these: from the caller's addresses, as axes were turned round
+    dst_offset: int = 0  # these are added to the caller's addresses, as axes were reversed
     src_offset: int = 0
-    ahead: int = 0  # columns that one line of the source holds, if it is asked for a block ahead
+    ahead: int = 0  # columns per line of the source, if the next block is prefetched; else 0
 
     @property
     def name(self) -> str:
-        """What `describe` says, such as ``tile 4 bytes x 16, streamed``."""
+        """The result of `describe`, such as ``tile 4 bytes x 16, streamed``."""
         kind, width, parts = self.kernel[:3]
         words = [kind]
         if width:
@@ -144,13 +142,13 @@ class Plan(NamedTuple):
 
     @property
     def rows_out(self) -> int:
-        """Bytes from a row to the next where a block is made."""
+        """Bytes from one row to the next where a block is made."""
         if not self.staged or self.joined:
             return self.rows.dst
         cols = _most(self.cols, self.kernel.least_cols)
         run = self.planes.chunk * self.leaves.extent * cols * self.item
-        # A line in front of each row for what is left of the last stretch, one behind it that may
-        # be read; and no two rows begin in the same set of the cache.
+        # One line before each row for the rest of its last part, and one after it that may be read,
+        # which also keeps rows in different sets of the cache.
         return -(-run // LINE) * LINE + 2 * LINE
 
     @property
@@ -165,7 +163,7 @@ class Plan(NamedTuple):
         return rows * self.planes.chunk * self.leaves.extent * cols + 2 * LINE
 
     def record(self, dst: int, src: int) -> array[int]:
-        """The words that the kernel reads (`NEST`), for the addresses of the plan's first item."""
+        """Return the words that the kernel reads (`NEST`), for the addresses of the first item."""
         words = array("q", (
             *(dst, src, self.item, self.stream, self.staged, self.joined, self.part_src),
             *self.rows[:4], self.rows_out,
@@ -180,5 +178,5 @@ class Plan(NamedTuple):
 
 
 def _most(axis: Axis, least: int) -> int:
-    """Steps of the longest chunk: the last one, where less than `least` would have been left."""
+    """Return the steps of the longest chunk: the last one takes a rest of less than `least`."""
     return min(axis.extent, axis.chunk + least - 1)

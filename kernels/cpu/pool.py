@@ -1,13 +1,12 @@
-"""A pool of threads for copies that were cut into slices; see docs/kernels.md, "Threads".
+"""A pool of threads for copies that are cut into slices; see docs/kernels.md, "Threads".
 
-The threads are native (``native/threads.c``), so that they start at once whatever Python does, and
-the end of the interpreter neither waits for them nor trips over them; without the C extension they
-are Python's (`python_threads`). A slice goes to whoever comes first, the caller among them, so a
-thread that wakes late costs nothing. A pool serves one caller at a time: a second one does its
-slices alone.
+The threads are native (``native/threads.c``), so that they start at once even if Python is busy,
+and do not disturb the end of the interpreter; without the C extension they are Python's
+(`python_threads`). The first free thread, or the caller, takes the next slice, so a thread that
+wakes late costs nothing. A pool serves one caller at a time: a second one copies all its slices.
 
-Numba's threads do not survive a fork: on the OpenMP layer a child that calls a kernel again is
-killed, on the workqueue layer concurrent callers abort the process (numba/numba#8563, #10565).
+Numba's threads do not survive a fork: with OpenMP a child that calls a kernel again is killed, with
+workqueue concurrent callers abort the process (numba/numba#8563, #10565).
 """
 
 from __future__ import annotations
@@ -27,32 +26,31 @@ if C is None:
 
     _threads = python_threads
 
-#: More threads than this do not raise the bandwidth of one socket that any is known to have.
+#: More threads than this do not raise the bandwidth of any known socket.
 MOST = 16
 
 
 def run(kernel: int, records: int, stride: int, count: int) -> None:
-    """Call a kernel once for each record, on as many threads as there are to be had.
+    """Call a kernel once for each record, on as many threads as are available.
 
     `kernel` is the address of a ``void(int64)`` that takes the address of a record, raises nothing,
-    and may be called on several threads at once, each with a record of its own; the GIL is not held
-    meanwhile. There are several records a thread, `stride` bytes apart: whoever is free takes the
-    next.
+    and can be called on several threads at once with different records, without the GIL. There are
+    several records per thread, `stride` bytes apart: a free thread takes the next.
     """
     _threads.call_slices(kernel, records, stride, count, get_num_threads())
 
 
 def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -> None:
-    """Copy one run of bytes to another that does not overlap it, in so many slices.
+    """Copy one run of bytes to another that does not overlap it, in ``count`` slices.
 
-    Past the cache, memory is not read before it is overwritten; without the C extension, only what
-    ``memmove`` finds long enough goes there.
+    Past the cache, memory is not read before it is overwritten; without the C extension ``memmove``
+    decides by the length of a slice.
     """
     _threads.copy_slices(dst, src, nbytes, past_cache, count, get_num_threads())
 
 
 def _default() -> int:
-    """Threads by the environment, else one for each core that this process may use."""
+    """Return the number from the environment, else one per core that this process may use."""
     wanted = whole_number("ARRAYBRIDGE_NUM_THREADS", 1, "threads")
     if wanted is not None:
         return wanted
@@ -62,7 +60,7 @@ def _default() -> int:
 
 def _checked(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"a number of threads is a whole number of at least 1, got {n!r}")
+        raise ValueError(f"the number of threads must be an int of at least 1, got {n!r}")
     return n
 
 

@@ -1,6 +1,6 @@
-"""The pool of threads where there is no C extension: a ``ThreadPoolExecutor``.
+"""The pool of threads without the C extension: a ``ThreadPoolExecutor``.
 
-A thread of Python's needs the GIL before and after each slice, and gives it up in between.
+A Python thread needs the GIL before and after each slice, but not during the copy.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from ctypes import CFUNCTYPE, c_int64, memmove
 
-_STACK = 4 << 20  # bytes a thread: kernels keep scratch buffers there
-#: By process, as a forked child has no threads: the pool, and how many it may have.
+_STACK = 4 << 20  # bytes per thread, for the scratch buffers of kernels
+#: The pool and its size by process, as a forked child has no threads.
 _pools: dict[int, tuple[ThreadPoolExecutor, int]] = {}
 
 
 def _submit(work: Callable[[], None], count: int) -> list[Future[None]]:
-    """Have so many threads of the pool do it, or as many of them as the system gives."""
+    """Run `work` on ``count`` threads of the pool, or as many as the system allows."""
     made: list[Future[None]] = []
     if count <= 0:
         return made
     pool, size = _pools.get(os.getpid(), (None, 0))
     before = threading.stack_size(_STACK)
     try:
-        with suppress(RuntimeError):  # also where the interpreter ends
+        with suppress(RuntimeError):  # no more threads, or the interpreter is ending
             if pool is None or size < count:
                 pool = ThreadPoolExecutor(count)
-                _pools[os.getpid()] = pool, count  # the threads of the one before end
+                _pools[os.getpid()] = pool, count  # ends the threads of the previous pool
             made.extend(pool.submit(work) for _ in range(count))
     finally:
         threading.stack_size(before)
@@ -37,7 +37,7 @@ def _submit(work: Callable[[], None], count: int) -> list[Future[None]]:
 
 
 def _run(work: Callable[[int], object], count: int, threads: int) -> None:
-    """Do all slices; return, or raise an interrupt, when nobody is at work on one any more."""
+    """Do all slices; return, or raise an interrupt, once no thread works on one any more."""
     left = deque(range(count))
 
     def drain() -> None:
@@ -69,7 +69,7 @@ def call_slices(kernel: int, records: int, stride: int, count: int, threads: int
 def copy_slices(
     dst: int, src: int, nbytes: int, past_cache: bool, count: int, threads: int
 ) -> None:
-    """Copy a run of bytes; past the cache goes what ``memmove`` finds long enough."""
+    """Copy a run of bytes; ``memmove`` decides whether to write past the cache."""
 
     def copy(i: int) -> None:
         start, stop = nbytes * i // count, nbytes * (i + 1) // count

@@ -1,8 +1,7 @@
 """Release callbacks of the structs of Arrow's C data interface, and destructors of their capsules.
 
-They may run on any thread, with or without the GIL, or after the interpreter has begun to end: then
-they leave what the structs own to the operating system. ``private_data`` is a reference to a Python
-object.
+They may run on any thread, with or without the GIL, or once the interpreter has begun to end: then
+the memory is left to the operating system. ``private_data`` is a reference to a Python object.
 
 Importing this module imports Numba. Source: Apache Arrow, "The Arrow C data interface", "Release
 callback semantics".
@@ -30,21 +29,21 @@ _ensure, _release, _drop, _is_initialized, _context, _name, _pointer = (
     types.ExternalFunction(name, signature) for name, signature in _FUNCTIONS.items()
 )
 
-# Bytes from the beginning of each struct to its fields; a stream has no children.
+# Offsets in bytes of each struct's fields; a stream has no children.
 _PLACES = {"array": (32, 48, 64, 72), "schema": (32, 40, 56, 64), "stream": (0, 0, 24, 32)}
 
 
 def compiled(function: str, struct: str) -> Any:
-    """Compile a callback for Numba's ``cfunc``.
+    """Compile a callback with Numba's ``cfunc``.
 
-    That is "release", which takes a struct ("array", "schema", "stream"), or "destroy", the
-    destructor of a capsule with one, whose context is a reference to the memory of the struct.
+    "release" takes a struct ("array", "schema", "stream"); "destroy" is the destructor of a capsule
+    with one, whose context is a reference to the memory of the struct.
     """
     n_children, children, callback, private = _PLACES[struct]
 
     @njit
     def release(top):  # type: ignore[no-untyped-def]
-        # Each struct has one child at most, which the consumer may have moved out.
+        # Each struct has at most one child, which the consumer may have moved out.
         while word(top, callback):
             last = top
             while n_children and word(last, n_children):

@@ -1,13 +1,13 @@
-"""Vectors in LLVM IR: moves, interleaving, transposition. Nothing here knows a loop or Numba.
+"""Vectors in LLVM IR: moves, interleaving, transposition, without loops or Numba.
 
 Every function appends instructions with an ``llvmlite.ir.IRBuilder`` and takes addresses as 64-bit
 integers. A vector has items of `width` bytes: integers, or for 16 bytes pairs of 64-bit integers,
-as no instruction set shuffles 128-bit integers. Every access states an alignment of 1
-byte unless it is known to be better: LLVM takes the natural one for granted otherwise and may
-emit vmovaps, which faults on other addresses.
+as no instruction set shuffles 128-bit integers. Every access states an alignment of 1 byte unless
+more is known: otherwise LLVM assumes the natural one and may emit vmovaps, which faults on other
+addresses.
 
-Shuffles are written so that one instruction does each on x86 and ARM: within lanes of 16 bytes they
-are unpack (punpck, zip), across lanes they move whole lanes.
+Each shuffle is one instruction on x86 and ARM: unpack (punpck, zip) within lanes of 16 bytes, moves
+of whole lanes across them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LANE = 16  # bytes within which every x86 vector instruction shuffles
 
 
 def constant(value: int) -> ir.Constant:
-    """Give a 64-bit integer."""
+    """Return a 64-bit integer constant."""
     return ir.Constant(INT, value)
 
 
@@ -31,11 +31,11 @@ class Vectors:
         self.width = width
         self.count = count
         self.nbytes = width * count
-        self.words = 2 if width == 16 else 1  # elements of the LLVM type an item
+        self.words = 2 if width == 16 else 1  # elements of the LLVM type per item
         self.type = ir.VectorType(ir.IntType(8 * width // self.words), count * self.words)
 
     def at(self, address: ir.Value, offset: int = 0) -> ir.Value:
-        """Give the pointer to a vector `offset` bytes from an address."""
+        """Return the pointer to a vector `offset` bytes from an address."""
         if offset:
             address = self.builder.add(address, constant(offset))
         return self.builder.inttoptr(address, self.type.as_pointer())
@@ -47,13 +47,13 @@ class Vectors:
         self.builder.store(value, self.at(address, offset), align=1)
 
     def stream(self, value: ir.Value, address: ir.Value, offset: int = 0) -> None:
-        """Store past the cache, to a multiple of the vector's size."""
+        """Store past the cache; the address is a multiple of the vector's size."""
         done = self.builder.store(value, self.at(address, offset), align=self.nbytes)
         flag = self.builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)])
         done.set_metadata("nontemporal", flag)
 
     def shuffle(self, low: ir.Value, high: ir.Value, items: list[int]) -> ir.Value:
-        """Pick items by number: `low` has the first ``count`` numbers, `high` the next."""
+        """Pick items by index: `low` has the first ``count`` indices, `high` the next."""
         picks = [item * self.words + word for item in items for word in range(self.words)]
         mask = ir.Constant(
             ir.VectorType(ir.IntType(32), len(picks)), [ir.IntType(32)(pick) for pick in picks]
@@ -65,7 +65,7 @@ class Vectors:
 
     def transpose(self, rows: list[ir.Value]) -> list[ir.Value]:
         """Transpose ``count`` vectors: item j of vector i becomes item i of vector j."""
-        near = min(self.count, max(1, _LANE // self.width))  # items a lane
+        near = min(self.count, max(1, _LANE // self.width))  # items per lane
         far = self.count // near  # lanes
         groups = [
             self._weave(rows[first : first + near], near, 1) for first in range(0, self.count, near)
@@ -78,10 +78,10 @@ class Vectors:
         return columns
 
     def _weave(self, vectors: list[ir.Value], within: int, unit: int) -> list[ir.Value]:
-        """Transpose by perfect shuffles: in every stretch of `within` items, units of `unit`.
+        """Transpose by perfect shuffles of units of `unit` items within groups of `within` items.
 
-        Interleaving the first half of the vectors with the second, log2 of their number times over,
-        is a transposition; each step is an unpack of low halves and one of high halves.
+        Interleaving the first half of the vectors with the second, log2 of their number times, is a
+        transposition; each step unpacks the low halves and the high halves.
         """
         half = len(vectors) // 2
         stage = len(vectors)
@@ -102,9 +102,9 @@ class Vectors:
     def split(
         self, vectors: list[ir.Value], shift: int = 0, wanted: int | None = None
     ) -> list[ir.Value]:
-        """Take channels apart: output c is items c, c + n, c + 2n, ... of n vectors in a row.
+        """Split channels: output c has items c, c + n, c + 2n, ... of n consecutive vectors.
 
-        `shift` is the place of output 0; only `wanted` outputs are made.
+        `shift` is the position of output 0; only `wanted` outputs are made.
         """
         parts = len(vectors)
         wanted = parts if wanted is None else wanted
@@ -114,7 +114,7 @@ class Vectors:
         ]
 
     def merge(self, vectors: list[ir.Value]) -> list[ir.Value]:
-        """Put channels together: the reverse of `split`."""
+        """Merge channels: the inverse of `split`."""
         parts = len(vectors)
         return [
             self._pick(
@@ -143,7 +143,7 @@ class Vectors:
                 if source == number:
                     picks.append(self.count + at)
                 else:
-                    picks.append(0 if kept is None else kept)  # None comes with a later vector
+                    picks.append(0 if kept is None else kept)  # None: from a later vector
             result = self.shuffle(result, vectors[number], picks)
             have = [
                 place if item // self.count <= number else None for place, item in enumerate(items)

@@ -1,8 +1,8 @@
 """Cut a plan into parts for threads, and check that the kernel can run each part.
 
-A kernel has numbers compiled in, and moves the edges of a block back into it: it assumes that no
-block is smaller, that a run in the scratch buffer is one run of the destination, and that it fits
-there. Every record that a kernel reads comes from `slices`, which checks all of that.
+A kernel with constants compiled in assumes that no block is too small for its vectors, that a run
+in the scratch buffer is one run of the destination, and that it fits there. `slices`, which makes
+every record, checks all of that.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from arraybridge.kernels.cpu.plan_types import LINE, SCRATCH, Axis, Plan
 
 
 def slices(whole: Plan, dst: int, src: int, count: int = 1) -> list[array[int]]:
-    """Cut a copy into at most `count` independent parts: their records, all of one length.
+    """Cut a copy into at most `count` independent parts; return their records, of one length.
 
-    No two write to the same byte. A kernel counts in its record: one call at a time for each; every
-    call leaves it as it was. RuntimeError if the kernel cannot run a part: a defect of the plan.
+    No two write to the same byte. A kernel counts in its record, so only one call at a time may use
+    it; every call restores it. RuntimeError if the kernel cannot run a part, a bug of the plan.
     """
     dst, src = dst + whole.dst_offset, src + whole.src_offset
     records = []
@@ -41,8 +41,8 @@ def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
     loops = [loop for loop in loops if loop[1].extent >= 2 * loop[1].grain]
     if count <= 1 or not loops:
         return [(whole, 0, 0)]
-    # Along the loop that steps furthest in the destination, so that each part is one piece of it,
-    # unless that is so short that the parts would be unequal.
+    # Along the loop with the largest step in the destination, so that each part is one piece of it,
+    # unless the loop is so short that the parts would be unequal.
     fit = [loop for loop in loops if loop[1].extent >= 8 * count * loop[1].grain]
     if fit:
         place, axis = max(fit, key=lambda loop: abs(loop[1].dst))
@@ -60,7 +60,7 @@ def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
         else:
             named: dict[str, Any] = {place: cut}
             part = whole._replace(**named)
-        # Where that loop was too short for all, each part is cut along another one.
+        # If that loop is too short for all parts, each is cut along another one.
         for smaller, to, source in _cut(part, count // pieces):
             parts.append((smaller, start * axis.dst + to, start * axis.src + source))
         start = stop
@@ -68,7 +68,7 @@ def _cut(whole: Plan, count: int) -> list[tuple[Plan, int, int]]:
 
 
 def check(part: Plan) -> str:
-    """Describe what of a plan its kernel cannot run; empty where it can run all."""
+    """Describe why a kernel cannot run a plan; empty if it can."""
     key, rows, cols = part.kernel, part.rows, part.cols
     planes, leaves = part.planes, part.leaves
     for axis, least in ((rows, key.least_rows), (cols, key.least_cols), (planes, 1)):
@@ -76,7 +76,7 @@ def check(part: Plan) -> str:
             return f"{axis} has less than {least} steps"
     if any(axis.extent < 1 for axis in (leaves, *part.outer)):
         return "a loop has no steps"
-    # Steps that are compiled in: of the rows in the source, of the columns on both sides.
+    # Steps that are compiled in: of the rows in the source, of the columns on both sides, the item.
     width, pixel = key.width, key.width * key.parts
     known = {
         "runs": (None, 1, 1, 1),
@@ -99,16 +99,16 @@ def check(part: Plan) -> str:
 
 
 def _check_staged(part: Plan) -> str:
-    """Describe what keeps the blocks of a plan from leaving the scratch buffer in whole lines."""
+    """Describe why a plan cannot write its blocks from the scratch buffer in whole lines."""
     rows, planes, leaves, cols = part.rows, part.planes, part.leaves, part.cols
     one_row = cols.extent * part.item
     one_plane = leaves.extent * one_row
     if cols.dst != part.item:
         return f"{cols} have gaps"
     if leaves.extent > 1 and leaves.dst != one_row:
-        return f"{leaves} do not go on where {cols} end"
+        return f"{leaves} do not continue {cols}"
     if planes.extent > 1 and planes.dst != one_plane:
-        return f"{planes} do not go on where {leaves} and {cols} end"
+        return f"{planes} do not continue {leaves} and {cols}"
     pieces = cols.extent >= cols.chunk + part.kernel.least_cols
     stretch = min(cols.chunk, cols.extent) * part.item
     if pieces and (leaves.extent > 1 or planes.chunk > 1 or part.joined):
@@ -118,7 +118,7 @@ def _check_staged(part: Plan) -> str:
         pieces = planes.chunk < planes.extent
     if part.joined:
         if planes.extent > 1 or (rows.extent > 1 and rows.dst != one_plane):
-            return f"{rows} do not go on where {leaves} and {cols} end"
+            return f"{rows} do not continue {leaves} and {cols}"
         pieces = rows.extent >= rows.chunk + part.kernel.least_rows
         stretch = rows.chunk * one_plane
     if pieces and stretch < LINE:

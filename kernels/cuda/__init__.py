@@ -1,9 +1,9 @@
 """Copies in the memory of CUDA devices.
 
-A copy is planned (`plan`) once for a layout and the remainders of its addresses modulo 16, loaded
-(`launch`), and kept; the same copy again costs a look-up and the driver's launch. Nothing here
-waits for a device, allocates its memory, or makes a context, so that copies may be captured in CUDA
-graphs. Without a device, a driver or Numba this can be imported, and `describe` works.
+A copy is planned (`plan`) and loaded (`launch`) once for a layout and its addresses modulo 16, and
+cached; the same copy again costs a look-up and the driver's launch. Nothing here waits for a
+device, allocates its memory, or makes a context, so copies can be captured in CUDA graphs. The
+import and `describe` work without a device, a driver or Numba.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from arraybridge.layout import c_strides, canonical, in_bytes
 
 __all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "describe", "plans", "unavailable"]
 
-#: Layouts whose launches are kept.
+#: Layouts whose launches are cached.
 KEPT = 4096
 
-#: Bytes of a copy: beyond this even its plan, of a launch for each 2 GB, would take for ever.
+#: Most bytes of a copy: the plan has one launch per 2 GB, and must stay finite.
 LARGEST = 1 << 44
 
-#: Pieces of memory, of 2 MB each, whose device is known.
+#: Pieces of memory, of 2 MB each, whose device is cached.
 PAGES = 1 << 16
 
 _Strides = tuple[int, ...]
@@ -35,8 +35,8 @@ _Key = tuple[tuple[int, ...], _Strides, _Strides, int, int, int, int]
 _Prepared = tuple[Any, ...]  # of `launch.Launch`, which needs a driver
 
 _prepared: dict[_Key, _Prepared] = {}
-_placed: dict[int, int] = {}  # the number of a piece -> the device that it was last used on
-_compact: dict[tuple[Any, ...], _Prepared] = {}  # the same, by the key of `compact`
+_placed: dict[int, int] = {}  # number of a piece -> the device that it was last used on
+_compact: dict[tuple[Any, ...], _Prepared] = {}  # launches by the key of `compact`
 _preparing = threading.Lock()
 _UNKNOWN = "unknown"
 _unavailable: str | None = _UNKNOWN
@@ -52,45 +52,43 @@ def copy(
     stream: int | None = None,
     device: int = 0,
 ) -> None:
-    """Put the copy of one strided block of a device's memory to another on a stream.
+    """Copy one strided block of a device's memory to another, on a stream.
 
     Parameters
     ----------
     dst, src : int
-        Addresses of the item whose indices are all 0, of any alignment.
+        Addresses of the item with all indices 0, of any alignment.
     shape : tuple of int
-        Extents, the same on both sides: any number of axes, 0 and 1 included.
+        Extents of any number of axes, including 0 and 1.
     dst_strides, src_strides : tuple of int
-        In **bytes**, of any sign, zero included.
+        In **bytes**, of any sign, including 0.
     itemsize : int
-        Bytes an item, any positive number.
+        Bytes per item, any positive number.
     stream : int or None
         By the array API standard's numbering: None and 1 the legacy default stream, 2 the default
-        stream of this thread, else a handle. Nothing is waited for: the copy has happened when the
-        stream has come to it.
+        stream of this thread, else a handle. The copy is asynchronous.
     device : int
-        The number of the device that the memory and the stream belong to.
+        The number of the device of the memory and the stream.
 
     Raises
     ------
     ValueError
-        Where the tuples differ in length, an extent is negative, `itemsize` is not positive, an
-        address is NULL or lies in the memory of another device, or `stream` is none.
+        If the tuples differ in length, an extent is negative, `itemsize` is not positive, an
+        address is NULL or in the memory of another device, or `stream` is not a stream.
     OverflowError
-        Where an extent or a stride does not fit 64 bits.
+        If an extent or a stride does not fit in 64 bits.
     CUDAError
-        Where the driver refuses. `CUDAMemoryError`, which is a MemoryError too, where the device's
-        memory is full.
+        If the driver fails; `CUDAMemoryError`, also a MemoryError, if the device's memory is full.
     ImportError
-        Where the kernel is not on disk, and Numba cannot compile for CUDA here, as `unavailable`
-        says from then on. Nothing is on the stream then.
+        If the kernel is not on disk and Numba cannot compile for CUDA, which `unavailable` reports
+        from then on. Nothing is on the stream then.
 
     Notes
     -----
-    As for host memory (``arraybridge.kernels.cpu.copy``): the caller answers for the addresses;
-    source and destination must not overlap. Which device has the memory is asked once for every
-    2 MB, the least that the driver maps at a time, and again once another device has used it:
-    PyTorch's expandable segments and memory of other processes (CUDA IPC) come and go.
+    As for host memory (``arraybridge.kernels.cpu.copy``), the addresses cannot be checked, and
+    source and destination must not overlap. The device of the memory is checked once for every
+    2 MB, the least that the driver maps, and again once another device has used it: PyTorch's
+    expandable segments and memory of other processes (CUDA IPC) can be remapped.
     """
     key = (shape, dst_strides, src_strides, itemsize, dst & 15, src & 15, device)
     launches = _prepared.get(key)
@@ -104,18 +102,18 @@ def copy(
 
 
 def _place(launches: _Prepared, device: int, *addresses: int) -> None:
-    """Check whose memory addresses lie in, if there is anything to launch."""
+    """Check the device of the memory at addresses, if there is anything to launch."""
     if not launches:
         return
     if 0 in addresses:
-        raise ValueError("a copy to or from address 0 (NULL): there is no memory")
+        raise ValueError("cannot copy to or from address 0 (NULL)")
     with context.current(context.device(device)), context.relaxed():
         for address in addresses:
             found = context.memory_of(address)
             if found and found.own and found.ordinal != device:
                 raise ValueError(
-                    f"the memory at {address:#x} is CUDA device {found.ordinal}'s, and the copy is "
-                    f"on device {device}: copy it to that device first"
+                    f"the memory at {address:#x} is on CUDA device {found.ordinal}, but the copy "
+                    f"is on device {device}: copy it to that device first"
                 )
             if len(_placed) >= PAGES:
                 _placed.clear()
@@ -131,10 +129,10 @@ def compact(
     stream: int | None = None,
     device: int = 0,
 ) -> None:
-    """Put a copy to C-contiguous memory on a stream, as `copy` does, with fewer look-ups.
+    """Copy to C-contiguous memory on a stream, as `copy` does, with fewer look-ups.
 
-    `shape` and `strides` are the source's; strides in **elements**, as DLPack and PyTorch have
-    them. The caller answers for the device, too: it allocated the one and describes the other.
+    `shape` and `strides` are the source's; strides in **elements**, as in DLPack and PyTorch. The
+    device is not checked: the caller has allocated the destination and describes the source.
     """
     key = (shape, strides, itemsize, dst & 15, src & 15, device)
     launches = _compact.get(key)
@@ -155,17 +153,17 @@ def _enqueue(launches: _Prepared, dst: int, src: int, stream: int) -> None:
         except CUDAError as error:
             if before:
                 error.add_note(
-                    f"{before} of the {len(launches)} parts of the copy are on the stream already: "
-                    "the destination is written in part"
+                    f"{before} of the {len(launches)} parts of the copy are already on the stream: "
+                    "the destination is partly written"
                 )
             raise
 
 
 def _prepare(key: _Key) -> _Prepared:
-    """Plan a copy, load its kernels, and keep its launches."""
+    """Plan a copy, load its kernels, and cache its launches."""
     global _unavailable
     shape, dst_strides, src_strides, itemsize, dst, src, device = key
-    where = None if 0 in shape else context.device(device)  # nothing to copy needs no driver
+    where = None if 0 in shape else context.device(device)  # without elements no driver is needed
     tuned = tuning.of(where.capability) if where else DEFAULT
     planned = plans(shape, dst_strides, src_strides, itemsize, dst, src, tuned)
     if not where:
@@ -182,7 +180,7 @@ def _prepare(key: _Key) -> _Prepared:
 
 def _keep(kept: dict[Any, _Prepared], key: Any, launches: _Prepared) -> _Prepared:
     with _preparing:
-        if len(kept) >= KEPT:  # a thread that has them still keeps them
+        if len(kept) >= KEPT:  # a thread that uses them has a reference
             del kept[next(iter(kept))]
         return kept.setdefault(key, launches)
 
@@ -195,9 +193,9 @@ def describe(
     dst: int = 0,
     src: int = 0,
 ) -> str:
-    """Name what `copy` does with a layout, such as ``cuda tile 4 bytes``; no driver is asked.
+    """Name the kernel that `copy` uses for a layout, such as ``cuda tile 4 bytes``.
 
-    Of the addresses the remainders modulo 16 matter.
+    Needs no driver. Only the addresses modulo 16 matter.
     """
     planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
     if not planned:
@@ -217,23 +215,21 @@ def plans(
     src: int = 0,
     tuned: Tuning = DEFAULT,
 ) -> tuple[Plan, ...]:
-    """Return the launches that `copy` makes of a layout; their offsets are to its addresses.
+    """Return the launches of `copy` for a layout, with offsets to its addresses.
 
-    `tuned`: of the device, ``tuning.of(capability)``.
-
-    ValueError where `copy` raises it for the layout, and where there are more bytes than any device
-    has.
+    `tuned` is ``tuning.of(capability)`` of the device. ValueError as of `copy` for the layout, and
+    for more bytes than any device has.
     """
     from arraybridge.kernels.cuda.plan import plan
 
     if itemsize < 1 or any(extent < 0 for extent in shape):
         raise ValueError(
-            f"a copy of {shape} items of {itemsize} bytes: extents are at least 0, items at least "
-            "one byte"
+            f"cannot copy {shape} items of {itemsize} bytes: extents must be at least 0, and items "
+            "at least one byte"
         )
     nbytes = prod(shape) * itemsize
     if nbytes > LARGEST:
-        raise ValueError(f"a copy of {nbytes:,} bytes: no device has as many")
+        raise ValueError(f"cannot copy {nbytes:,} bytes: no device has as much memory")
     form = canonical(shape, dst_strides, src_strides, itemsize)
     to, start = form.dst_offset, form.src_offset
     return tuple(
@@ -243,9 +239,9 @@ def plans(
 
 
 def unavailable() -> str | None:
-    """Say why there are no CUDA kernels in this process; None where there seem to be.
+    """Return why this process has no CUDA kernels; None if they seem available.
 
-    Nothing is started or compiled: what a device or a compiler says is heard by the first `copy`.
+    Nothing is started or compiled: the first `copy` raises errors of the device or the compiler.
     """
     global _unavailable
     if _unavailable is _UNKNOWN:
@@ -269,7 +265,7 @@ def _missing() -> str | None:
 @driver.forgetting
 def _forget() -> None:
     global _preparing, _unavailable
-    _preparing = threading.Lock()  # a thread of the parent may have had it
+    _preparing = threading.Lock()  # a thread of the parent may have held it
     _unavailable = _UNKNOWN
     _prepared.clear()
     _placed.clear()

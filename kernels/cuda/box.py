@@ -1,10 +1,10 @@
-"""Boxes: whatever has a dense run in the destination and is no plain run, tile or interleaving.
+"""Boxes: all layouts with a dense run in the destination that no other kernel copies.
 
-A block copies a box of the nest. What it reads is a few *lines* of the source, each of which comes
-as the aligned vectors of 16 bytes that it lies in, just as they are. What it writes are *runs* of
-the destination, at one *place* each, item by item or, where items are smaller, in words of 4 bytes:
-a warp's items lie side by side. Which item of a run a thread writes does not depend on the place;
-so where that item waits in shared memory is found once, and serves all places of the thread.
+A block copies a box of the nest. It reads a few *lines* of the source, each as the aligned vectors
+of 16 bytes that contain it, without changes. It writes *runs* of the destination, each at one
+*place*, item by item or, for small items, in words of 4 bytes: the items of a warp are adjacent. A
+thread writes the same item of the run at all its places, so it computes the item's position in
+shared memory once.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ from arraybridge.kernels.cuda.plan_types import THREADS
 #: Bytes of shared memory that a block has.
 SHARED = 24576
 
-# A plan's extents. A and B are the outermost axis of a run and of the places: the grid cuts both in
-# pieces. A line spans a window of the source. A pitch is a step in shared memory; pitches, strides
-# and what a line spans are **bytes**. What has a number is an excess: see `box`.
+# A plan's extents. A and B are the outermost axes of the run and of the places: the grid cuts both
+# into pieces. A line spans a window of the source. A pitch is a step in shared memory; pitches,
+# strides and spans are in **bytes**. Names with a number are an excess: see `box`.
 (
     ALL_A, PIECE_A, PIECES_A, ALL_B, PIECE_B, PIECES_B,
-    LOW, SPAN,  # the window's lowest byte, and its bytes, where A and B count one
+    LOW, SPAN,  # the window's lowest byte, and its bytes, if A and B have one item
     WINDOW_A, WINDOW_B,  # strides of A and B in the window
-    LINES, LINES_OF_A,  # lines where A counts one, and for each one more
-    LINE,  # bytes of the vectors of a line, negative
+    LINES, LINES_OF_A,  # lines if A has one item, and for each further one
+    LINE,  # bytes of the vectors of a line, negated
     PITCH, PITCH_2, PITCH_3,  # of the axes that make lines
-    INNER,  # items of a run's axes but A
+    INNER,  # items of a run's axes except A
     CHUNK,  # items of a chunk of a run; with two place axes, the extent of the first
-    LANES, ALIGNMENT,  # lanes of a run, and a mask of the address at which the first of them begins
+    LANES, ALIGNMENT,  # lanes of a run, and a mask of the address of the first one
     RUN, RUN_2, RUN_3,  # pitches of the run's axes
     PLACE, PLACE_2,  # of the places
-    STEP, ASIDE,  # from one place of a thread to its next: places or items, and bytes
+    STEP, ASIDE,  # from one place of a thread to the next: places or items, and bytes
     EDGES,  # whether runs begin or end within a word
     EXTENTS,
 ) = range(29)  # fmt: skip
 
-# Its divisions, two numbers each: `indices.divide` for the first two divisors, `short` for others.
+# The divisions, two numbers each: `indices.divide` for the first two, `short` for the others.
 (
     BY_PIECES_A, BY_PIECES_B,
     BY_LINE,
-    BY_LINES, BY_LINES_2,  # the extents of the first, and the first two, axes that make lines
+    BY_LINES, BY_LINES_2,  # the extent of the first axis that makes lines, and of the first two
     BY_RUN, BY_RUN_2,  # of the run's axes
     BY_PLACE,
-    BY_LANES,  # a shift alone
+    BY_LANES,  # only a shift
     DIVISIONS,
 ) = range(0, 20, 2)  # fmt: skip
 
-# And its steps.
+# The steps.
 (
     A_DST, A_SRC, B_DST, B_SRC,
     PLACE_DST, PLACE_2_DST,
     LINE_SRC, LINE_2_SRC, LINE_3_SRC,
-    STEP_DST,  # from one place of a thread to its next
+    STEP_DST,  # from one place of a thread to the next
     STEPS,
 ) = range(11)  # fmt: skip
 
@@ -63,32 +63,31 @@ def box(
 ) -> Any:
     """Make the kernel for items of `width` bytes.
 
-    `run`: axes that make a run, 1 to 3: all but the last, A, whole. `places`: axes that make the
-    places, 0 to 2: all but the last, B, whole; with 0 the run itself is cut in chunks, which are
-    the places. `lines`: axes of the run over which the source jumps, 0 to 3; all others lie within
-    a line. `axes`: what the grid walks over beside the pieces of A and B. `staging`: see
-    `tuning.Tuning`.
+    `run`: axes that make a run, 1 to 3, all whole except the last, A. `places`: axes that make the
+    places, 0 to 2, all whole except the last, B; without them the places are chunks of the run.
+    `lines`: axes of the run that are not dense in the source, 0 to 3; all others are within a line.
+    `axes`: other axes that the grid covers. `staging`: see `tuning.Tuning`.
 
-    In shared memory a line keeps its address modulo 16, so that where an item lies is linear in its
-    indices: a pitch is congruent to the stride, modulo 16. With ``x = digit0 * p0 + digit1 * p1``,
-    ``digit0 = i - digit1 * n0``: ``x = i * p0 + digit1 * (p1 - n0 * p0)``; what is in brackets is
-    called the excess of the axis.
+    In shared memory a line keeps its address modulo 16, so that the position of an item is linear
+    in its indices: a pitch is congruent to the stride, modulo 16. With ``x = digit0 * p0 + digit1 *
+    p1``, ``digit0 = i - digit1 * n0``: ``x = i * p0 + digit1 * (p1 - n0 * p0)``; the expression in
+    parentheses is called the excess of the axis.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     shr, prmt = ops.shr, ops.prmt
     load, stage, synchronize = staged(ops, staging, 16)
     fetch, single = ops.lds[width], ops.st[width]
-    items = max(4 // width, 1)  # items of a unit, which is what a lane writes
+    items = max(4 // width, 1)  # items of a unit, which a lane writes at once
     unit = items * width
     bits = width.bit_length() - 1
-    AT_ONCE = THREADS // (2 * items)  # places that threads write the edges of at once
+    AT_ONCE = THREADS // (2 * items)  # places whose edges are written at once
     store, words = ops.st[unit], SHARED // 4
     quotient = divide(ops)
     outside = decode(ops, axes, EXTENTS, DIVISIONS, STEPS)
 
     @ops.device
     def wide(n):
-        # of a number that is not negative: a product of 64 bits is shorter so
+        # n >= 0: unsigned makes a 64-bit product shorter
         return i64(u32(n))
 
     @ops.device
@@ -98,8 +97,8 @@ def box(
 
     @ops.device
     def vector(q, start, origin, total, length, extents, divisions, steps):
-        # The vector at byte q of all lines: its address, its place in shared memory, whether it is
-        # needed.
+        # The vector at byte q of all lines: its address, its offset in shared memory, and whether
+        # it is needed.
         x = origin
         d = q  # bytes from the line's first vector
         if lines > 0:
@@ -130,7 +129,7 @@ def box(
 
     @ops.device
     def spot(i, x, extents, divisions):
-        # where item i of a run lies, of which the first is at x
+        # the offset of item i of a run whose first item is at x
         x = i32(x + i * extents[RUN])
         if run > 1:
             x = i32(x + short(i, divisions[BY_RUN], divisions[BY_RUN + 1]) * extents[RUN_2])
@@ -164,14 +163,14 @@ def box(
 
     @ops.device
     def placed(p, divisions, extents, steps):
-        # where place p lies, from place 0
+        # the offsets of place p from place 0
         up = short(p, divisions[BY_PLACE], divisions[BY_PLACE + 1])
         shift = i32(p * extents[PLACE] + up * extents[PLACE_2])
         return wide(p) * steps[PLACE_DST] + wide(up) * steps[PLACE_2_DST], shift
 
     @ops.device
     def write(sm, b, x, p, stop, extents, divisions, steps):
-        # A unit of the run at all places of the thread, four of them a turn.
+        # Write a unit of the run at all places of the thread, four per iteration.
         shift = i32(0)
         step, aside, along = extents[STEP], extents[ASIDE], steps[STEP_DST]
         while i32(p + 3 * step) < stop:
@@ -200,8 +199,8 @@ def box(
 
     @ops.device
     def write_edges(sm, t, dst, origin, run_items, stop, extents, divisions, steps):
-        # What is left of runs that neither begin nor end with a unit: a few items at either end,
-        # each by a lane of its own.
+        # The rest of runs that do not begin or end with a unit: a few items at either end, each
+        # written by one lane.
         p = i32(shr(u32(t), u32(items // 2 + 1)))
         e = i32(t & (2 * items - 1))
         b = dst
@@ -250,7 +249,7 @@ def box(
         to, fro = outside(rest, extents, divisions, steps)
         dst += to
         src += fro
-        # The window: what one line spans, as far as the box is within the nest.
+        # The window that one line spans, for the part of the box within the nest.
         more_a = i32(i32(live_a - 1) * extents[WINDOW_A])
         more_b = i32(i32(live_b - 1) * extents[WINDOW_B])
         low = i32(extents[LOW] + min(more_a, i32(0)) + min(more_b, i32(0)))
@@ -284,7 +283,7 @@ def box(
                 stage(sm, x3, v3)
             more = q < total
         synchronize()
-        # A row of lanes writes at a place, the next row at the next.
+        # A row of lanes writes at one place, the next row at the next.
         row = i32(shr(u32(t), divisions[BY_LANES + 1]))
         lanes = extents[LANES]
         run_items = i32(live_a * extents[INNER])
@@ -293,9 +292,9 @@ def box(
         if places == 2:
             stop = i32(live_b * extents[CHUNK])
         p = row
-        last = i32(run_items - items)  # where a unit of the run may begin
+        last = i32(run_items - items)  # the last item at which a unit may begin
         if places == 0:
-            # Places are counted in items of the run. A unit may reach into the next chunk.
+            # Places are counted in items of the run. A unit may extend into the next chunk.
             p = i32(row * extents[CHUNK])
             to = dst + wide(p) * width
             at = i32(origin + row * extents[PLACE])

@@ -1,6 +1,6 @@
 """Which axes of a nest make the runs and the lines of boxes, and where the grid cuts them.
 
-Costs are sectors moved for a byte of the result, loads and stores: 2 is what cannot be avoided.
+Costs are bytes moved per byte of the result, by loads and stores of sectors: at least 2.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import NamedTuple
 from arraybridge.kernels.cuda.box import SHARED
 from arraybridge.kernels.cuda.plan_types import Axis
 
-_SECTOR = 32  # bytes that memory moves at least
-_BUDGET_MOST = 17408  # bytes of the source in a box: about 4 vectors a thread
+_SECTOR = 32  # the least bytes of a memory access
+_BUDGET_MOST = 17408  # bytes of the source in a box: about 4 vectors per thread
 _MOST_ITEMS = 2**14  # items of a run, for `short`
-_LARGEST = 32768  # bytes of a box in the destination, where the source repeats itself
-_RUN = 64  # bytes of a run on both sides from which on it is copied as one, without a box
+_LARGEST = 32768  # bytes of a box in the destination, if the source is repeated
+_RUN = 64  # bytes of a run on both sides from which on no box is needed
 _LONG = 512  # bytes of a run, or of a line, that is long enough
-_NEAR = 32  # bytes: an axis whose step leaves no sector of the source out lies in the window
-#: What an H100 does while it moves 512 bytes at 3 TB/s: passes of the load-store units, and
-#: instructions of a thread for 16 bytes that it can issue in practice.
+_NEAR = 32  # bytes: axes whose steps skip no sector of the source are in the window
+#: What an H100 can do while it moves 512 bytes at 3 TB/s: passes of the load-store units, and
+#: instructions per thread for 16 bytes.
 _WAVES, _INSTRUCTIONS = 79, 190
 
 
 class Box(NamedTuple):
-    """A box before its pitches are known. Axes are numbers."""
+    """A box before its pitches are known. Axes are given by number."""
 
     cost: float
-    run: int  # how many axes make a run
+    run: int  # the number of axes that make a run
     places: list[int]
     lines: list[int]  # axes of the run
     cut_a: int
@@ -36,7 +36,7 @@ class Box(NamedTuple):
 
 
 def cheapest(axes: Sequence[Axis], item: int) -> Box | None:
-    """Return the cheapest box, of a few; axes innermost first."""
+    """Return the cheapest of a few boxes; axes innermost first."""
     near = _window(axes, item)
     best: Box | None = None
     length = item
@@ -54,7 +54,7 @@ def cheapest(axes: Sequence[Axis], item: int) -> Box | None:
 
 
 def _window(axes: Sequence[Axis], item: int) -> list[int]:
-    """Return the axes over which the source is dense, or nearly: those that a line may span."""
+    """Return the axes over which the source is dense, or nearly, which a line may span."""
     near, reach = [], item
     for k in sorted(range(len(axes)), key=lambda k: abs(axes[k].src)):
         stride = abs(axes[k].src)
@@ -68,7 +68,7 @@ def _window(axes: Sequence[Axis], item: int) -> list[int]:
 
 
 def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> Box | None:
-    """Return the cheapest box whose runs are of the first axes and whose lines span others."""
+    """Return the cheapest box with runs of the first `count` axes and lines within `window`."""
     a = count - 1
     places = [k for k in window if k > a][:2]
     if len(places) == 2 and any(axes[k].dst % 4 for k in places) and item < 4:
@@ -118,7 +118,7 @@ def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> Box 
         if crooked or (cut_a < extent_a and run % _SECTOR):
             cost += 40 / run
         span, number = line, read
-        if a in lines and abs(stride_a) <= line:  # lines that touch: one sector less each
+        if a in lines and abs(stride_a) <= line:  # adjacent lines: one sector less each
             span, number = line + abs(stride_a) * (cut_a - 1), others
         if (
             bent
@@ -139,18 +139,18 @@ def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> Box 
 
 
 def _by_banks(stride: int, item: int, places: int) -> float:
-    """Return what reading a run costs whose items lie a stride apart in shared memory."""
+    """Return the cost of reading a run with a stride in shared memory."""
     unit = max(4, item)
     step = abs(stride) * unit // item
     banks = 128 // max(unit, gcd(128, step)) if step else 32
-    # A warp writes to one place, to two or to four of them, if there are some for all rows.
+    # A warp writes to one place, or to two or four if there are enough for all rows.
     spread = [(32, 4), *[(lanes, 128 // lanes) for lanes in (16, 8) if lanes * places >= 256]]
     waves = min([16 / item * max(1, lanes / banks) + lines for lanes, lines in spread])
     return 2 * (waves + 8) / _WAVES
 
 
 def _cuts(extent: int, stride: int, least: int) -> list[int]:
-    """Return how much of the outermost place axis a line may span: up to 64, 128 ... bytes."""
+    """Return the steps of the outermost place axis per line, for 64, 128 ... bytes."""
     if extent == 1 or not stride:
         return [extent]
     unit = _SECTOR // gcd(_SECTOR, stride)
@@ -167,7 +167,7 @@ def _cuts(extent: int, stride: int, least: int) -> list[int]:
 
 
 def _even(extent: int, most: int, unit: int) -> int:
-    """Return a piece of at most `most` into which an extent goes evenly, in multiples of `unit`."""
+    """Return equal pieces of an extent of at most `most`, if possible multiples of `unit`."""
     pieces = -(-extent // most)
     if pieces == 1:
         return extent
@@ -179,7 +179,7 @@ def _even(extent: int, most: int, unit: int) -> int:
 
 
 def otherwise(axes: Sequence[Axis], item: int, dst: int, src: int) -> float:
-    """Return what copying without a box costs, in the unit of `Box.cost`."""
+    """Return the cost of copying without a box, in the unit of `Box.cost`."""
     (extent, _, stride), *outside = axes
     length = extent * item
     if stride != item or length < _RUN:
@@ -195,7 +195,7 @@ def otherwise(axes: Sequence[Axis], item: int, dst: int, src: int) -> float:
 
 
 def _by_items(axes: Sequence[Axis], item: int) -> float:
-    """Return what copying item by item costs."""
+    """Return the cost of copying item by item."""
     run, dense = item, True
     left, near = 1024, []
     warp, warps = 32, []

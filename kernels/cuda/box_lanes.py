@@ -1,4 +1,4 @@
-"""How a block's threads are laid over the runs of a box, and lines in shared memory."""
+"""How the threads of a block are assigned to the runs of a box, and lines to shared memory."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _VECTOR = 16
 
 
 class Row(NamedTuple):
-    """How a block's threads are laid over its places: rows of `lanes` of them, each at its own."""
+    """How the threads of a block are assigned to its places: one row of `lanes` threads each."""
 
-    cost: float  # cycles of a multiprocessor for a warp's share, if no reads collide
+    cost: float  # cycles of a multiprocessor for a warp's share, without bank conflicts
     reads: int
     lanes: int
-    chunk: int  # items of the run that make a place, where there are no others
-    alignment: int  # bytes: where lane 0 of a run begins
+    chunk: int  # items of the run that make a place, if there are no other places
+    alignment: int  # bytes, of the address of lane 0
 
 
 def rows(axes: Sequence[Axis], item: int, box: Box, extent: list[int], dst: int) -> list[Row]:
-    """Return the ways to lay a block's threads over the places of a box, the cheapest first."""
+    """Return the ways to assign the threads of a block to the places, the cheapest first."""
     unit = max(4, item)
     each = unit // item
     run = prod(extent[: box.run])
@@ -40,7 +40,7 @@ def rows(axes: Sequence[Axis], item: int, box: Box, extent: list[int], dst: int)
     rows = []
     for bits in range(8, 2, -1):
         lanes = 1 << bits
-        side = THREADS // lanes  # rows side by side
+        side = THREADS // lanes  # rows at a time
         span = unit * lanes
         pieces = min(1, lanes // 32) or 32 // lanes  # runs that a warp writes to
         if steps:
@@ -80,12 +80,12 @@ def pitches(
 ) -> tuple[int, dict[int, int], int] | None:
     """Return the passes of a read of shared memory, the steps of all axes in it, and a skew.
 
-    The step of an axis that a line spans is the source's. Of the eight pitches of lines that keep
-    an address modulo 16, modulo 128, it is the one with the fewest passes.
+    The step of an axis within a line is the source's. The pitch of lines is the one with the fewest
+    passes of the eight, modulo 128, that keep an address modulo 16.
 
-    Lanes that write words of small items read lines several apart, and meet in two banks, often,
-    whatever the pitch: where an axis of lines is the whole run, the lines of each further word lie
-    by the skew further away, in bytes.
+    Lanes that write words of small items read lines several apart, often from only two banks for
+    every pitch. So if one axis of lines is the whole run, the lines of each further word are
+    shifted by the skew, in bytes.
     """
     pitch = {k: axes[k].src for k in (*range(box.run), *box.places)}
     extra = dict.fromkeys(box.lines, 0)
@@ -147,7 +147,7 @@ def _divided(numbers: list[int], divisor: int) -> tuple[list[int], list[int]]:
 
 
 def _passes(offsets: list[int], unit: int) -> int:
-    """Return how many passes a read of units at some offsets takes, one a lane."""
+    """Return the number of passes of a read of units at one offset per lane."""
     count = 128 // unit
     banks = [word % count for word in {x // unit for x in offsets}]
     return max([banks.count(bank) for bank in set(banks)])

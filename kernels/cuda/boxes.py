@@ -1,4 +1,4 @@
-"""Planning a box: its launch, from the axes that make it and their pitches."""
+"""Planning a box: its launch, from its axes and their pitches."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def short(divisor: int, most: int) -> tuple[int, int]:
 def plan_box(
     axes: Sequence[Axis], item: int, dst: int, src: int, tuning: Tuning = DEFAULT
 ) -> Plan | None:
-    """Return the launch that copies a nest box by box; None where that does not pay.
+    """Return the launch that copies a nest box by box; None if that does not pay.
 
-    The axes come innermost first, in the order of the destination's strides; ``axes[0].dst ==
+    The axes are innermost first, in the order of the destination's strides; ``axes[0].dst ==
     item``. An item has 1, 2, 4, 8 or 16 bytes, which divide the addresses and all strides; `dst`
     and `src` are the addresses of the first items, modulo 16.
     """
@@ -61,7 +61,7 @@ def _laid_out(
     low = sum([min(0, axes[k].src) * (extent[k] - 1) for k in fixed])
     span = item + sum([abs(axes[k].src) * (extent[k] - 1) for k in fixed])
     whole = item + sum([abs(axes[k].src) * (extent[k] - 1) for k in window])
-    # Lines that begin at multiples of 16 need no vector more than they are long.
+    # Lines that begin at multiples of 16 need no extra vector.
     cut = [extent[k] * axes[k].src for k in window if extent[k] < axes[k].extent]
     starts = [src, *[axes[k].src for k in lines], *[axis.src for axis in rest], *cut]
     straight = gcd(_VECTOR, *starts) == _VECTOR and all(axes[k].src >= 0 for k in window)
@@ -70,7 +70,7 @@ def _laid_out(
     inner = run_items // cut_a
     least, row, pitch, skew, tried = float("inf"), None, dict[int, int](), 0, set()
     for one in rows(axes, item, box, extent, dst):
-        lanes = min(one.lanes, 128 // max(4, item))  # that share a pass: the rest is alike
+        lanes = min(one.lanes, 128 // max(4, item))  # lanes that share a pass
         if one.cost >= least:
             break
         if lanes in tried:
@@ -93,13 +93,13 @@ def _laid_out(
     count = prod(line_n)
     a_lines = count // cut_a if a in lines else 0
     counted = count - a_lines * (cut_a - 1)
-    beyond = count + 4 * THREADS // vectors + 1  # lines that a thread may think of
+    beyond = count + 4 * THREADS // vectors + 1  # lines that a thread may compute
     run_pitch = _excess(n, [pitch[k] for k in range(box.run)])
-    if skew:  # as if a run had an axis within a word and another one over the words
+    if skew:  # as if a run had one axis within a word and another over words
         n = line_n = [4 // item]
         line_pitch, run_pitch = [*line_pitch, skew], [*run_pitch, skew]
     side = THREADS // lanes
-    # Runs that neither begin nor end within a word leave nothing for single items.
+    # Runs that neither begin nor end within a word have no edges.
     ends = [axis.dst for axis in axes[box.run :]]
     ends += [inner * item * n for n in (cut_a, axis_a.extent)]
     edges = int(gcd(4, dst, *ends) < 4)
@@ -157,5 +157,5 @@ def _laid_out(
 
 
 def _excess(extents: list[int], steps: list[int]) -> list[int]:
-    """Return the first axis' step, and by how much each further one goes beyond those before it."""
+    """Return the first axis' step, and the excess of each further one."""
     return [step - extents[k - 1] * steps[k - 1] if k else step for k, step in enumerate(steps)]

@@ -1,8 +1,7 @@
-"""A kernel becomes machine code: Numba makes PTX, once for every device, and the driver a cubin.
+"""Compile a kernel: Numba makes PTX, the same for every device, and the driver a cubin.
 
-The PTX is for compute capability 7.5, the oldest that CUDA 13 serves, or for what a kernel needs;
-the driver's linker makes of it what runs on the device at hand. Numba and NVVM are imported by
-`ptx` alone, and need no driver.
+The PTX is for compute capability 7.5, the oldest that CUDA 13 supports, or what a kernel needs; the
+driver's linker compiles it for the device. Only `ptx` imports Numba and NVVM, without a driver.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
 
 def capability(plan: Plan) -> tuple[int, int]:
-    """Return the compute capability that the PTX of a plan's kernel is for, the oldest possible."""
+    """Return the oldest compute capability that the kernel of a plan supports, for its PTX."""
     return (8, 0) if "cp.async" in plan.constants else (7, 5)
 
 
-#: The PTX language that it is said to be in, that of CUDA 12.0: the one of a newer NVVM would be
-#: refused by older drivers, and nothing of it is used. (ptxas checks that.)
+#: The PTX version that the text is marked with, that of CUDA 12.0: older drivers reject the version
+#: of a newer NVVM, whose features are unused. (ptxas checks that.)
 ISA = (8, 0)
 
 _PTX = 1  # CU_JIT_INPUT_PTX
@@ -35,20 +34,20 @@ _LOG_BYTES = 8192
 
 
 def entry(kernel: str) -> str:
-    """Return what a kernel is called in its machine code, and by profilers."""
+    """Return the name of a kernel in its machine code, which profilers show."""
     return f"arraybridge_{kernel}"
 
 
 def ptx(plan: Plan) -> str:
-    """Compile the kernel of a plan by Numba, to PTX with one function, `entry`.
+    """Compile the kernel of a plan with Numba, to PTX with one function, `entry`.
 
-    Its parameters are the two addresses and the numbers of the plan's three tuples. ImportError
-    where Numba cannot do it: it is not there, only simulates, finds no NVVM, or does not work with
-    the NumPy that is installed.
+    Its parameters are the two addresses and the numbers of the plan's three tuples. ImportError if
+    Numba cannot compile: it is missing, only simulates, finds no NVVM, or does not work with the
+    installed NumPy.
     """
     try:
         with _numpy_as_it_was(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # numba-cuda's own, of a newer NumPy
+            warnings.simplefilter("ignore")  # numba-cuda's, about a newer NumPy
             return _compiled(plan)
     except Exception as error:
         what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
@@ -57,9 +56,9 @@ def ptx(plan: Plan) -> str:
 
 @contextmanager
 def _numpy_as_it_was() -> Iterator[None]:
-    """Have ``numpy.row_stack`` for a ``with`` block.
+    """Define ``numpy.row_stack`` for a ``with`` block.
 
-    numba-cuda 0.30 names it as it is loaded; NumPy 2.5 has it no more.
+    numba-cuda 0.30 needs it when it is imported; NumPy 2.5 has removed it.
     """
     import numpy as np
 
@@ -91,7 +90,7 @@ def _compiled(plan: Plan) -> str:
         types.UniTuple(types.uint32, len(plan.divisions)),
         types.UniTuple(types.int64, len(plan.steps)),
     )
-    # Whatever NUMBA_DISABLE_JIT says of the user's own code.
+    # Regardless of NUMBA_DISABLE_JIT, which is for user code.
     disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0
     try:
         text, _ = cuda.compile(
@@ -111,9 +110,9 @@ def _compiled(plan: Plan) -> str:
 
 
 def _plain(text: str, name: str) -> str:
-    """Give the function a short name, and the text the language that it is in."""
+    """Give the function a short name, and the text its PTX version."""
     (mangled,) = re.findall(r"\.entry\s+(\w+)", text)
-    # Numba's environment of the function: a variable that nothing reads.
+    # Numba's environment of the function is a variable that nothing reads.
     lines = re.findall(r"^\.common \.global .*?(\w+);$", text, re.MULTILINE)
     for variable in lines:
         if len(re.findall(rf"\b{variable}\b", text)) == 1:
@@ -128,7 +127,7 @@ def _version(found: re.Match[str]) -> str:
 
 
 def cubin(text: str, device: Device) -> bytes:
-    """Link PTX to the machine code of a device, by its driver; CUDAError says what is wrong."""
+    """Link PTX to the machine code of a device with its driver; CUDAError if that fails."""
     cuda = driver.installed()
     log = create_string_buffer(_LOG_BYTES)
     options = (c_int * 2)(_LOG, _LOG_SIZE)
@@ -148,8 +147,8 @@ def cubin(text: str, device: Device) -> bytes:
 
 
 def _with_log(error: CUDAError, log: bytes) -> CUDAError:
-    """Add what the linker said."""
-    said: Any = log.decode(errors="replace").strip()
-    if not said:
+    """Add the linker's log."""
+    text: Any = log.decode(errors="replace").strip()
+    if not text:
         return error
-    return type(error)(f"{error}. The linker said: {said}", error.call, error.code)
+    return type(error)(f"{error}. The linker's log: {text}", error.call, error.code)

@@ -1,6 +1,6 @@
 """The disk cache of CUDA kernels: cubins, which later processes load without Numba and NVVM.
 
-The driver's version is not among what a file is named after: it loads the cubins of older ones.
+File names do not depend on the driver's version, as a driver loads the cubins of older ones.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from arraybridge.kernels.cuda.plan_types import Plan
 
 
 def found(plan: Plan, capability: tuple[int, int]) -> bytes | None:
-    """Read the cubin of a plan's kernel from the disk; None where it has none that is whole."""
+    """Read the cubin of a plan's kernel from disk; None if it is missing or damaged."""
     return disk.read(_path(plan, capability))
 
 
 def compiled(plan: Plan, device: Device) -> bytes:
-    """Compile a plan's kernel for a device, and keep it on disk.
+    """Compile a plan's kernel for a device, and store it on disk.
 
-    ImportError where there is no Numba for CUDA, CUDAError where the driver cannot link it.
+    ImportError without Numba for CUDA, CUDAError if the driver cannot link it.
     """
     code = build.cubin(build.ptx(plan), device)
     disk.write(_path(plan, device.capability), code)
@@ -31,18 +31,18 @@ def compiled(plan: Plan, device: Device) -> bytes:
 
 
 def _path(plan: Plan, capability: tuple[int, int]) -> str | None:
-    """Name the file of a kernel; None where that cannot be done."""
+    """Return the path of a kernel's file; None if its key cannot be determined."""
     try:
         dependencies = _read_dependencies()
     except (ImportError, OSError, ValueError, AttributeError):
-        return None  # no sources (a zip), no version: old code would look like new
+        return None  # without sources (in a zip file) or versions old code would look current
     name = f"cuda-{plan.kernel}-sm{capability[0]}{capability[1]}"
     return disk.path(name, dependencies, plan.kernel, plan.constants, capability)
 
 
 @cache
 def _read_dependencies() -> str:
-    """Return everything that all kernels depend on, save the environment; read once."""
+    """Return everything that all kernels depend on, except the environment; read once."""
     digest = disk.sources(os.path.dirname(os.path.abspath(__file__)))
     version = disk.version("numba_cuda", "VERSION")
     python = sys.version_info[:2]  # Numba starts from bytecode
@@ -50,7 +50,7 @@ def _read_dependencies() -> str:
 
 
 def _nvvm() -> list[str]:
-    """Name the releases of NVVM that are installed where numba-cuda is, by their metadata."""
+    """List the NVVM releases installed next to numba-cuda, by their metadata."""
     from importlib.util import find_spec
 
     spec = find_spec("numba_cuda")

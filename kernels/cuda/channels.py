@@ -1,4 +1,4 @@
-"""Two to four interleaved channels taken apart, and put together."""
+"""Splitting and merging two to four interleaved channels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arraybridge.kernels.cuda.plan_types import THREADS
 
 
 def _vectors(ops: Any, channels: int) -> Any:
-    """Make ``vectors(at, step)``: the words of as many vectors as there are channels."""
+    """Make ``vectors(at, step)``: the words of one vector per channel."""
     load = ops.ld[16]
 
     @ops.device
@@ -32,17 +32,17 @@ def _vectors(ops: Any, channels: int) -> Any:
 
 
 def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int) -> Any:
-    """Make the kernel that takes channels apart (HWC to CHW), or keeps some of bytes.
+    """Make the kernel that splits channels (HWC to CHW), or some of them if items are bytes.
 
-    A thread loads as many vectors as there are channels, and stores one for each that is kept, its
-    bytes chosen in registers. A thread's vectors lie side by side: what a warp's second request
-    needs, the first has brought into L1.
+    A thread loads one vector per channel, and stores one per kept channel, whose bytes it selects
+    in registers. The vectors of a thread are adjacent, so that the first request of a warp brings
+    the data of the second into L1.
 
-    `width`: bytes an item, 1, 2, 4 or 8. `channels`: 2, 3 or 4; `kept`: those that are wanted, in
-    the destination's order. `axes`: of the nest of pieces, at least 1.
+    `width`: bytes per item, 1, 2, 4 or 8. `channels`: 2, 3 or 4; `kept`: the wanted ones, in the
+    destination's order. `axes`: of the nest of pieces, at least 1.
 
-    ``extents``: pieces in all, then their nest, as `divisions`; ``steps``: from channel to channel
-    in the destination, then the nest. Everything is a multiple of 16 bytes.
+    ``extents``: the number of pieces, then their nest, as `divisions`; ``steps``: from channel to
+    channel in the destination, then the nest. Everything is a multiple of 16 bytes.
     """
     cuda, i32, store = ops.cuda, ops.i32, ops.st[16]
     place, vectors = decode(ops, axes, extent=1, step=1), _vectors(ops, channels)
@@ -69,15 +69,15 @@ def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int)
 def merge(
     ops: Any, width: int, channels: int, axes: int, dense: bool = False, pieces: int = 1
 ) -> Any:
-    """Make the kernel that puts channels together (CHW to HWC); width and channels as for `split`.
+    """Make the kernel that merges channels (CHW to HWC); width and channels as for `split`.
 
-    A thread loads one vector of each channel and interleaves them in registers; a block's results
-    go through shared memory, so that a warp's stores are dense. `axes`: of the nest of a channel's
-    vectors, at least 1. `dense`: the whole destination is one run. `pieces`: 1 or 2 vectors of a
-    channel a thread; 2 along one axis, see ``indices.even``.
+    A thread loads one vector of each channel and interleaves them in registers; the results of a
+    block go through shared memory, so that the stores of a warp are dense. `axes`: of the nest of a
+    channel's vectors, at least 1. `dense`: the whole destination is one run. `pieces`: 1 or 2
+    vectors of a channel per thread; 2 along one axis, see ``indices.even``.
 
-    ``extents``: pieces in all, vectors of a row of the destination, then the nest, of which the
-    innermost axis is a row of pieces; vectors of a row are the first of the `divisions`; ``steps``:
+    ``extents``: the number of pieces, vectors per row of the destination, then the nest, whose
+    innermost axis is a row of pieces; vectors per row are the first of the `divisions`; ``steps``:
     from channel to channel in the source, from piece to piece of a thread there, then the nest.
     Everything is a multiple of 16 bytes.
     """
@@ -88,8 +88,8 @@ def merge(
     outer: Any = decode(ops, axes - 1, extent=3, pair=4, step=4) if axes > 1 else None
     together = ops.permute(join_table(width, channels), 4 * channels)
     words = pieces * THREADS * channels * 4
-    # Vectors change places within 128 bytes, so that 8 threads that stage meet 32 banks: 2 channels
-    # would meet every second vector of 16, 4 every fourth of 32.
+    # Vectors are swapped within 128 bytes, so that 8 staging threads use 32 banks: with 2 channels
+    # they would use every second vector of 16, with 4 every fourth of 32.
     turn = {2: 1, 3: 0, 4: 3}[channels]
 
     @ops.device

@@ -1,12 +1,12 @@
 """Devices, their primary contexts, and streams.
 
-Only primary contexts are used, which are those of PyTorch, CuPy, JAX and CUDA's runtime: retained
-once a process, and made current for as long as a call takes where another one is. Nothing here
-makes a context or waits for a device.
+Only primary contexts are used, as by PyTorch, CuPy, JAX and CUDA's runtime: each is retained once
+per process, and made current during a call if another one is. Nothing here makes a context or waits
+for a device.
 
 Streams are numbered as in the array API standard's ``__dlpack__``: None and 1 are the legacy
 default stream, 2 the default stream of this thread, and any larger number the handle of a stream.
-The driver's own handles of the two are 1 and 2 as well.
+The driver uses 1 and 2 for the two as well.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _DEVICE = 2  # CU_MEMORYTYPE_DEVICE
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 _INVALID_VALUE, _NO_DEVICE, _INVALID_DEVICE = 1, 100, 101  # CUDA_ERROR_*
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
-_EVENTS = 16  # that a device keeps
+_EVENTS = 16  # the most free events of a device
 
 
 class Device(NamedTuple):
-    """A device that is ready to be used."""
+    """A device that is ready for use."""
 
-    ordinal: int  # its number, as the array libraries count
+    ordinal: int  # its number in the array libraries
     context: int  # its primary context, retained until the process ends
     capability: tuple[int, int]  # such as ``(9, 0)``
     events: deque[int]  # events that are free
@@ -43,14 +43,14 @@ class Device(NamedTuple):
 
 _devices: dict[int, Device] = {}
 _lock = threading.Lock()
-# event -> (device, stream, what is kept until it has happened), the oldest first
+# event -> (device, stream, object to keep alive until it has happened), the oldest first
 _held: dict[int, tuple[int, int, object]] = {}
 _holding = threading.RLock()
 _lost: list[object] = []
 
 
 def device(ordinal: int) -> Device:
-    """Return a device, its primary context retained on the first call."""
+    """Return a device; the first call retains its primary context."""
     return _devices.get(ordinal) or _retained(ordinal)
 
 
@@ -66,14 +66,14 @@ def _retained(ordinal: int) -> Device:
         count = c_int()
         with suppress(CUDAError):
             cuda.cuDeviceGetCount(count)
-        text = f"there is no CUDA device {ordinal}, devices here: {count.value}. {error}"
+        text = f"no CUDA device {ordinal}, this machine has {count.value}. {error}"
         raise CUDAError(text, error.call, error.code) from None
     capability = []
     for attribute in (_MAJOR, _MINOR):
         cuda.cuDeviceGetAttribute(value, attribute, number)
         capability.append(value.value)
     with _lock:
-        if ordinal not in _devices:  # no other thread was quicker
+        if ordinal not in _devices:  # another thread may have added it
             cuda.cuDevicePrimaryCtxRetain(context, number)
             known = (capability[0], capability[1])
             _devices[ordinal] = Device(ordinal, context.value or 0, known, deque())
@@ -81,7 +81,7 @@ def _retained(ordinal: int) -> Device:
 
 
 def count() -> int:
-    """Return how many devices there are; 0 where the driver finds none, CUDAError without one."""
+    """Return the number of devices; CUDAError without a driver."""
     cuda = driver.installed()
     number = c_int()
     try:
@@ -96,15 +96,15 @@ def count() -> int:
 @driver.forgetting
 def _forget() -> None:
     global _lock, _holding
-    _lock, _holding = threading.Lock(), threading.RLock()  # a thread of the parent may have them
-    _lost.append(dict(_held))  # in a child nothing is released, as the parent's device is at work
+    _lock, _holding = threading.Lock(), threading.RLock()  # a parent's thread may have held them
+    _lost.append(dict(_held))  # a child releases nothing, as the parent's device may be working
     _held.clear()
     _devices.clear()
 
 
 @contextmanager
 def current(device: Device) -> Iterator[None]:
-    """Make a device's primary context this thread's current one, for a ``with`` block."""
+    """Make a device's primary context current in this thread, for a ``with`` block."""
     cuda = driver.installed()
     now = c_void_p()
     cuda.cuCtxGetCurrent(now)
@@ -115,7 +115,7 @@ def current(device: Device) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(CUDAError):  # the first error says more
+        with suppress(CUDAError):  # the first error is more useful
             cuda.cuCtxPopCurrent(now)
         raise
     cuda.cuCtxPopCurrent(now)
@@ -124,8 +124,8 @@ def current(device: Device) -> Iterator[None]:
 def handle(stream: int | None) -> int:
     """Return the driver's handle of a stream for work, from the standard's numbering.
 
-    ValueError for 0, which the standard forbids as ambiguous; for -1, which asks for no order and
-    is no stream; for any other negative number.
+    ValueError for 0, which the standard forbids as ambiguous, for -1, which means no
+    synchronization, and for other negative numbers.
     """
     if stream is None:
         return LEGACY
@@ -136,12 +136,12 @@ def handle(stream: int | None) -> int:
             "stream=0 is ambiguous: pass 1 for the legacy default stream, 2 for the default "
             "stream of this thread"
         )
-    what = "asks for no order, and is no stream" if stream == -1 else "is no stream"
+    what = "means no synchronization, not a stream" if stream == -1 else "is not a stream"
     raise ValueError(f"stream={stream} {what}: pass None, 1, 2 or the handle of a stream")
 
 
 def capturing(device: Device, stream: int | None) -> bool:
-    """Tell whether what is put on a stream becomes part of a CUDA graph."""
+    """Whether work on a stream becomes part of a CUDA graph."""
     status = c_int()
     with current(device):
         driver.installed().cuStreamIsCapturing(handle(stream), status)
@@ -150,7 +150,7 @@ def capturing(device: Device, stream: int | None) -> bool:
 
 @contextmanager
 def relaxed() -> Iterator[None]:
-    """Let this thread load code and allocate, for a ``with`` block, while a graph is captured.
+    """Allow this thread to load code and allocate while a graph is captured, for a ``with`` block.
 
     Source: pytorch#174724; CUDA driver API, ``cuThreadExchangeStreamCaptureMode``.
     """
@@ -164,12 +164,12 @@ def relaxed() -> Iterator[None]:
 
 
 def order(device: int, waiting: int | None, after: int | None, *, of: int | None = None) -> None:
-    """Let what is put on a stream from now on wait for what is on another one now.
+    """Let future work on one stream wait for the present work on another.
 
-    The host waits for nothing. While one of the streams captures a CUDA graph this is an edge of
-    it. Streams are by the standard's numbering; an `after` of -1 asks for no order. `device` is the
-    one whose stream waits, and `of` that of the other stream, where it is another one. CUDAError
-    where a stream is another device's, or does not exist.
+    The host does not wait. During the capture of a CUDA graph this becomes an edge of it. Streams
+    are by the standard's numbering; an `after` of -1 means no synchronization. `device` is that of
+    the waiting stream, `of` that of the other one if it differs. CUDAError if a stream belongs to
+    another device, or does not exist.
     """
     if after == -1:
         return
@@ -188,12 +188,12 @@ def order(device: int, waiting: int | None, after: int | None, *, of: int | None
                 with current(here):
                     cuda.cuStreamWaitEvent(then, event, 0)
         finally:
-            # What waits for it waits for what was recorded: it can be recorded again at once.
+            # The wait is for what was recorded: the event can be recorded again at once.
             _give_back(there, event)
 
 
 def wait(device: int, stream: int | None) -> None:
-    """Wait on the host until a stream of a device has done what is on it now."""
+    """Wait on the host for the present work on a stream of a device."""
     queue, where = handle(stream), _known(device)
     with current(where), relaxed():
         event = _recorded(where, queue)
@@ -202,7 +202,7 @@ def wait(device: int, stream: int | None) -> None:
 
 
 def _recorded(device: Device, stream: int) -> int:
-    """Record an event on a stream; the device's context is current."""
+    """Record an event on a stream; the device's context must be current."""
     cuda = driver.installed()
     try:
         event = device.events.pop()
@@ -227,12 +227,12 @@ def _give_back(device: Device, event: int) -> None:
 
 
 def hold(device: int, stream: int | None, owner: object) -> None:
-    """Keep an object alive until a stream of a device has done what is on it now.
+    """Keep an object alive until the present work on a stream of a device is done.
 
-    For memory that a stream reads and whose owner cannot be told: it is released by a later call,
-    here or of `order`, once the stream has come so far; nothing waits. A stream that captures a
-    CUDA graph does nothing yet, and whoever replays the graph keeps its memory: this then does
-    nothing. Where the driver fails (CUDAError) the object is kept for good.
+    For memory that a stream reads and whose owner cannot be notified. A later call of `hold` or
+    `order` releases it once the work is done; nothing waits. Does nothing while a CUDA graph is
+    captured: the user of the graph must keep its memory. If the driver fails (CUDAError) the object
+    is kept for good.
     """
     queue = handle(stream)
     try:
@@ -250,20 +250,20 @@ def _hold(where: Device, queue: int, owner: object) -> None:
 
 
 def _known(ordinal: int) -> Device:
-    """Return a device, and let go of what its streams have done with."""
+    """Return a device, and release objects whose work on its streams is done."""
     found = device(ordinal)
     if _held:
-        kept = list(_held.items())  # released on return, outside the lock: that may run anything
+        kept = list(_held.items())  # released on return, outside the lock: deleters run then
         busy = set()
         with current(found), relaxed(), _holding:
             for event, entry in kept:
                 if entry[0] != ordinal or entry[1] in busy:
                     continue
-                # A stream's events happen in order. Where its handle is another stream's by now,
-                # or it is a thread's default one, something is kept for longer than it must be.
+                # A stream's events happen in order. If its handle now belongs to another stream, or
+                # is that of a thread's default stream, objects are only kept longer.
                 if not _happened(event):
                     busy.add(entry[1])
-                elif _held.get(event) is entry:  # no garbage collection came here meanwhile
+                elif _held.get(event) is entry:  # a garbage collection may have run this as well
                     del _held[event]
                     _give_back(found, event)
     return found
@@ -272,21 +272,21 @@ def _known(ordinal: int) -> Device:
 def _happened(event: int) -> bool:
     try:
         driver.installed().cuEventQuery(event)
-    except CUDAError:  # not yet; or the device does not work any more, as the next call will say
+    except CUDAError:  # not yet; or the device has failed, for which the next call raises
         return False
     return True
 
 
 class Memory(NamedTuple):
-    """What CUDA knows of an address."""
+    """The kind of memory at an address."""
 
     ordinal: int  # the number of its device
-    managed: bool  # whether the host and the devices have it in turn
-    own: bool  # whether it is the device's alone: neither managed nor the host's
+    managed: bool  # whether it is managed memory, shared with the host
+    own: bool  # whether it is ordinary device memory: neither managed nor on the host
 
 
 def memory_of(address: int) -> Memory | None:
-    """Return what CUDA knows of the memory that an address lies in; None where it knows none."""
+    """Return the kind of memory at an address; None if CUDA does not know it."""
     cuda = driver.installed()
     cuda.start()
     value, found = c_int(), []

@@ -1,9 +1,9 @@
-"""NVIDIA's driver by its C interface: the functions that are called here, and their errors.
+"""The C interface of NVIDIA's driver: the functions that arraybridge calls, and their errors.
 
-The library (``libcuda.so.1``, ``nvcuda.dll``) is loaded by the first call that needs it, and
-started (``cuInit``) by the first that needs a device. Every call that fails raises a `CUDAError`
-that names the call, the driver's error, and what can be done about those that users meet.
-Source: CUDA driver API reference, 13.0; all but `cuFuncLoad` (12.4) is in 12.0 too.
+The first call that needs the library (``libcuda.so.1``, ``nvcuda.dll``) loads it, and the first
+that needs a device starts it (``cuInit``). A call that fails raises a `CUDAError` with the call,
+the driver's error, and for common errors a remedy. Source: CUDA driver API reference, 13.0; all but
+`cuFuncLoad` (12.4) are in 12.0 as well.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any
 
-#: The oldest driver, as ``cuDriverGetVersion`` counts: CUDA 12.0, the first with libraries
-#: (``cuLibraryLoadData``), which serve every device.
+#: The oldest driver, by ``cuDriverGetVersion``: CUDA 12.0, the first with libraries
+#: (``cuLibraryLoadData``), which work for every device.
 LEAST = 12000
 
 _NAMES: dict[str, tuple[str, ...]] = {"win32": ("nvcuda.dll",)}
@@ -24,7 +24,7 @@ _LINUX = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
 
 _int, _pointer = POINTER(c_int), POINTER(c_void_p)
 
-#: Name -> (its symbol in the library, the types of its arguments); all return an error code.
+#: Name -> (its symbol in the library, its argument types); all return an error code.
 #: Device memory is a 64-bit number, a handle is a pointer, a stream one of `context`'s numbers.
 FUNCTIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
     name.partition("_v")[0]: (name, types)
@@ -75,50 +75,51 @@ FUNCTIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
 
 _UPGRADE = "install NVIDIA's driver of CUDA 12.0 (525) or later"
 _BROKEN = (
-    "an earlier piece of work on this device failed, and no more is possible in this process: "
-    "run it with compute-sanitizer to find which"
+    "earlier work on this device failed, and the process can no longer use it: run it with "
+    "compute-sanitizer to find the failure"
 )
 _OTHER = (
-    "is the stream one of this device, and not destroyed? A stream, an event and the memory they "
-    "work on belong to one device"
+    "the stream may be destroyed, or belong to another device: a stream, its events and its memory "
+    "must be on one device"
 )
 _CAPTURE = (
     "a CUDA graph is being captured: pass the stream that captures, not the legacy default stream "
     "(1, or None)"
 )
 
-#: What can be done about an error, by its number.
+#: Remedies, by the number of the error.
 ADVICE = {
     2: "free memory of the device: delete arrays, and empty the caches of the array libraries",
-    3: "CUDA cannot be used in a forked child of a process that used it: start processes by "
+    3: "CUDA cannot be used in a forked child of a process that used it: start processes with "
     "multiprocessing's 'spawn' or 'forkserver'",
     4: "the process is ending",
-    34: "libcuda.so.1 is the stub of a CUDA toolkit: put the driver's own before it on the "
-    "library path",
+    34: "libcuda.so.1 is the stub of a CUDA toolkit: put the driver's before it on the library "
+    "path",
     35: _UPGRADE,
-    46: "another process has the device for itself",
+    46: "another process uses the device exclusively",
     100: "nvidia-smi lists the devices; CUDA_VISIBLE_DEVICES may hide them",
-    101: "CUDA_VISIBLE_DEVICES may hide devices and number them anew",
+    101: "CUDA_VISIBLE_DEVICES may hide devices and renumber them",
     201: _OTHER,
-    209: "arraybridge's kernels are for compute capability 7.5 and later",
+    209: "arraybridge's kernels need compute capability 7.5 or later",
     222: _UPGRADE,
     400: _OTHER,
     **dict.fromkeys((700, 710, 714, 715, 716, 717, 718, 719), _BROKEN),
     709: "the device's primary context was reset: start a new process",
-    803: "the driver's library and its kernel module differ in version: restart the machine",
-    804: "the CUDA compatibility package does not serve this device: take it off the library path",
+    803: "the versions of the driver's library and its kernel module differ: restart the machine",
+    804: "the CUDA compatibility package does not support this device: remove it from the library "
+    "path",
     900: _CAPTURE,
-    901: "an earlier call spoilt the capture of a CUDA graph: begin it anew",
-    905: "the stream that captures would wait for work outside of the graph: capture that too, or "
+    901: "an earlier call invalidated the capture of a CUDA graph: begin it again",
+    905: "the capturing stream would wait for work outside of the graph: capture that work too, or "
     "wait for it before the capture begins",
     906: _CAPTURE,
     907: "the event belongs to the capture of another CUDA graph",
-    908: "the capture was begun by another thread",
+    908: "another thread began the capture",
 }
 
 
 class CUDAError(RuntimeError):
-    """A call of NVIDIA's driver failed: `code` is its number; None where there is no driver."""
+    """A call of NVIDIA's driver failed: `code` is the error's number; None without a driver."""
 
     def __init__(self, message: str, call: str, code: int | None) -> None:
         super().__init__(message)
@@ -130,14 +131,14 @@ class CUDAError(RuntimeError):
 
 
 class CUDAMemoryError(CUDAError, MemoryError):
-    """The device, or memory that it can reach, is full."""
+    """The memory of the device, or host memory for it, is full."""
 
 
 class Driver:
     """The functions of one driver library: ``driver.cuCtxPushCurrent(context)``.
 
-    A function is looked up by its first call: ``lookup(name)`` gives its address, or 0. It takes
-    what its entry in `FUNCTIONS` says, runs without the GIL, and raises `CUDAError` where it fails.
+    The first call of a function looks it up: ``lookup(name)`` returns its address, or 0. It has the
+    argument types in `FUNCTIONS`, runs without the GIL, and raises `CUDAError` if it fails.
     """
 
     def __init__(self, lookup: Callable[[str], int]) -> None:
@@ -159,11 +160,11 @@ class Driver:
         return function
 
     def unchecked(self, name: str) -> Any:
-        """Return a function that returns its code: one whose failure is an answer."""
+        """Return a function that returns its error code instead of raising."""
         return ctypes.CFUNCTYPE(c_int, *FUNCTIONS[name][1])(self.address(name))
 
     def has(self, name: str) -> bool:
-        """Tell whether the driver has a function, which newer ones do."""
+        """Whether the driver has a function, which older ones may lack."""
         return bool(self._lookup(FUNCTIONS[name][0]))
 
     def address(self, name: str) -> int:
@@ -171,19 +172,19 @@ class Driver:
         address = self._lookup(FUNCTIONS[name][0])
         if not address:
             raise CUDAError(
-                f"{name}: NVIDIA's driver has no such function, it is too old: {_UPGRADE}", name, 35
+                f"{name}: NVIDIA's driver is too old to have this function: {_UPGRADE}", name, 35
             )
         return address
 
     @property
     def version(self) -> int:
-        """What ``cuDriverGetVersion`` says: 12040 is CUDA 12.4."""
+        """The result of ``cuDriverGetVersion``: 12040 for CUDA 12.4."""
         version = c_int()
         self.cuDriverGetVersion(version)
         return version.value
 
     def start(self) -> None:
-        """Call ``cuInit``, on the first call; check that the driver works, and is not too old."""
+        """Call ``cuInit`` once; check that the driver works and is not too old."""
         if self.started:
             return
         old = _too_old(self.version)
@@ -194,30 +195,30 @@ class Driver:
 
 
 def failed(driver: Driver, call: str, code: int) -> CUDAError:
-    """Make the error for a call that returned a code, with the driver's name and meaning for it."""
-    name = _said(driver, "cuGetErrorName", code)
+    """Make the error for a code that a call returned, with the driver's name and description."""
+    name = _text(driver, "cuGetErrorName", code)
     words = f"{name} ({code})" if name else f"error {code}"
-    meaning = _said(driver, "cuGetErrorString", code)
+    meaning = _text(driver, "cuGetErrorString", code)
     text = f"{call}: {words}{f', {meaning}' if meaning else ''}"
     if code in ADVICE:
         text += f". {ADVICE[code][:1].upper()}{ADVICE[code][1:]}"
     return (CUDAMemoryError if code == 2 else CUDAError)(text, call, code)
 
 
-def _said(driver: Driver, function: str, code: int) -> str:
-    """Return what the driver calls an error; "" where it does not know it."""
-    said = c_char_p()
+def _text(driver: Driver, function: str, code: int) -> str:
+    """Return the driver's text for an error; "" if it does not know it."""
+    text = c_char_p()
     try:
-        unknown = driver.unchecked(function)(code, said)
-    except CUDAError:  # there is no such function
+        unknown = driver.unchecked(function)(code, text)
+    except CUDAError:  # the function is missing
         return ""
-    return "" if unknown else (said.value or b"").decode(errors="replace")
+    return "" if unknown else (text.value or b"").decode(errors="replace")
 
 
 def installed() -> Driver:
     """Return this process's driver, loaded on the first call.
 
-    CUDAError where there is none, or this process was forked from one that used it.
+    CUDAError without a driver, or if the process was forked from one that used it.
     """
     return _driver or _load()
 
@@ -241,7 +242,7 @@ def _load() -> Driver:
         else:
             _driver = _driver or Driver(_symbols(library))
             return _driver
-    raise CUDAError(f"there is no NVIDIA driver ({errors[0]}): {_UPGRADE}", names[0], None)
+    raise CUDAError(f"no NVIDIA driver was found ({errors[0]}): {_UPGRADE}", names[0], None)
 
 
 def _symbols(library: ctypes.CDLL) -> Callable[[str], int]:
@@ -264,7 +265,7 @@ def _too_old(version: int) -> str | None:
 
 
 def problem() -> str | None:
-    """Say why there is no driver to use, without starting it; None where there seems to be one."""
+    """Return why the driver cannot be used, without starting it; None if it seems usable."""
     try:
         return _too_old(installed().version)
     except CUDAError as error:
@@ -272,7 +273,7 @@ def problem() -> str | None:
 
 
 def install(driver: Driver | None) -> None:
-    """Use another driver from now on (a test's), or the system's again; forget all handles."""
+    """Use another driver (in tests), or with None the system's again; forget all handles."""
     global _driver, _forked
     _driver, _forked = driver, False
     for forget in _forget:
@@ -280,13 +281,13 @@ def install(driver: Driver | None) -> None:
 
 
 def forgetting(forget: Callable[[], None]) -> Callable[[], None]:
-    """Decorate a function that drops what was had of the driver: the next one knows none of it."""
+    """Decorate a function that forgets handles of the driver, called when it is replaced."""
     _forget.append(forget)
     return forget
 
 
 def _after_fork_in_child() -> None:
-    """Drop every handle of a driver that was started: it does not work in a child."""
+    """Drop every handle if the driver was started: it does not work in a forked child."""
     global _forked
     if _driver is not None and _driver.started:
         install(None)

@@ -1,17 +1,16 @@
-"""The kernels: a name -> its factory and what it is compiled with. Imports no Numba.
+"""The kernels: their factories and compile-time constants, by name. Does not import Numba.
 
 How a kernel is written
 -----------------------
-A factory takes the operations (``ops.OPS``, or the interpreter's) and the constants that a plan
-names, and returns ``kernel(dst, src, extents, divisions, steps)``: two addresses (int64) and three
-tuples (int32, uint32, int64), which become parameters one by one.
+A factory takes the operations (``ops.OPS``, or the interpreter's) and the constants of a plan, and
+returns ``kernel(dst, src, extents, divisions, steps)``: two addresses (int64) and three tuples
+(int32, uint32, int64), each of whose items becomes a parameter.
 
 * Index arithmetic is 32-bit (every sum is wrapped in ``i32``: Numba would widen it), addresses are
   64-bit, divisions are multiplications (``indices.divide``).
 * A grid is one-dimensional, in the order of the destination; a block does one piece of work and
   ends: grid-stride loops cost 10 to 48 % on Hopper (pytorch/pytorch#194310).
-* Nothing is read in 16 bytes that hold no byte of the source, and nothing is written beside the
-  elements.
+* Loads of 16 bytes always contain bytes of the source, and only elements are written.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ class Member(NamedTuple):
     """A kernel of the family."""
 
     factory: Callable[..., Any]  # ``factory(ops, *plan.constants)`` returns the kernel
-    constants: tuple[str, ...]  # what a plan's constants are called, in order
-    # Blocks that must fit on a multiprocessor at once: the second of the launch bounds, which keeps
-    # registers few enough that some blocks load while others store.
+    constants: tuple[str, ...]  # the names of a plan's constants, in order
+    # Blocks that must fit on a multiprocessor at once, the second launch bound. It limits registers
+    # so that some blocks can load while others store.
     blocks: int
 
 
 FAMILY: dict[str, Member] = {
     "rows": Member(rows, ("width", "axes", "mode", "item", "even", "hints"), 4),
-    "gather": Member(rows, ("width", "axes"), 4),  # stores as dense as they come, loads as they are
+    "gather": Member(rows, ("width", "axes"), 4),  # for any nest
     "shift": Member(shift, ("unit", "axes", "mode", "even", "by"), 6),
     "tile": Member(tile, ("width", "columns", "axes", "size", "hints"), 6),
     "plain": Member(plain, ("width", "columns", "axes", "staging"), 6),

@@ -1,7 +1,7 @@
-"""Where a piece of work lies: divisions without dividing, and indices taken apart.
+"""The position of a piece of work: division by multiplication, and decoding of indices.
 
-Device functions that all kernels share; see ``arraybridge.kernels.cuda.family`` for how kernels are
-written.
+Device functions that all kernels share; ``arraybridge.kernels.cuda.family`` describes how kernels
+are written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from arraybridge.kernels.cuda.plan_types import THREADS, Axis, division
 def outer(axes: Sequence[Axis]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Return the extents, divisions and steps that `decode` reads, for axes innermost first.
 
-    The outermost axis has neither extent nor division: what is left of the index is its own.
+    The outermost axis has neither extent nor division: it gets the rest of the index.
     """
     extents = tuple([axis.extent for axis in axes[:-1]])
     divisions = tuple([part for extent in extents for part in division(extent)])
@@ -23,10 +23,10 @@ def outer(axes: Sequence[Axis]) -> tuple[tuple[int, ...], tuple[int, ...], tuple
 
 
 def even(axes: Sequence[Axis], pieces: int) -> tuple[int, int] | None:
-    """Return the steps from piece to piece of a thread, if those of all threads lie along one axis.
+    """Return the steps between the pieces of a thread, if they are along one axis for all threads.
 
-    A block has `THREADS` times `pieces` of them, a thread's are `THREADS` apart. One index taken
-    apart then serves them all, and no block is in part beyond the end.
+    A block has `THREADS` times `pieces` of them; those of a thread are `THREADS` apart. Then only
+    one index is decoded, and no block is partly beyond the end.
     """
     below = 1
     for extent, dst, src in axes:
@@ -37,10 +37,10 @@ def even(axes: Sequence[Axis], pieces: int) -> tuple[int, int] | None:
 
 
 def staged(ops: Any, staging: str, width: int) -> tuple[Any, Any, Any]:
-    """Return how `width` bytes are taken to shared memory: ``load``, ``stage``, ``synchronize``.
+    """Return the functions that move `width` bytes to shared memory.
 
-    ``stage(sm, offset, load(address))``, and before others read it ``synchronize()``. By
-    ``"cp.async"`` nothing is loaded: what is staged is the address.
+    Call ``stage(sm, offset, load(address))``, and ``synchronize()`` before other threads read it.
+    With ``"cp.async"``, ``load`` returns the address, and ``stage`` copies from there.
     """
     asynchronous = staging == "cp.async"
     barrier, wait = ops.cuda.syncthreads, ops.wait_async
@@ -68,9 +68,9 @@ def divide(ops: Any) -> Any:
 
 
 def decode(ops: Any, axes: int, extent: int = 0, pair: int = 0, step: int = 0) -> Any:
-    """Make the device function that finds a place in a nest of any number of axes.
+    """Make the device function that decodes an index in a nest of any number of axes.
 
-    It is one function an axis, each of which takes its digit off the index and calls the next:
+    There is one function per axis, which divides the index by its extent and calls the next:
     ``decode(index, extents, divisions, steps) -> (dst, src)``, in **bytes**. `extent`, `pair`,
     `step`: where the axes begin in the kernel's extents, divisions and steps; see `outer`.
     """

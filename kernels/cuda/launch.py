@@ -1,7 +1,7 @@
 """Launches: a plan on a device, ready to be put on streams.
 
 A kernel is loaded once for all devices of its compute capability (``cuLibraryLoadData``), and a
-launch's arguments are laid out once: a later launch brings the two addresses and the stream.
+launch's arguments are prepared once: each launch only adds the two addresses and the stream.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arraybridge.kernels.cuda.context import Device, current, relaxed
 from arraybridge.kernels.cuda.driver import CUDAError, failed
 from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
-#: ``CUDA_ERROR_INVALID_HANDLE``, as the driver says of a kernel on another context's stream.
+#: ``CUDA_ERROR_INVALID_HANDLE``, the driver's error for a kernel on a stream of another context.
 INVALID_HANDLE = 400
 
 
@@ -27,13 +27,13 @@ class Launch(NamedTuple):
 
     device: Device
     plan: Plan
-    function: int = 0  # the driver's handle of the kernel; 0 for its own copy
-    # The kernel's arguments; the first two, its addresses, are not used.
+    function: int = 0  # the driver's handle of the kernel; 0: a copy by the driver
+    # The kernel's arguments; the first two, the addresses, are unused.
     words: array[int] | None = None
-    pointers: Any = None  # their addresses
+    pointers: Any = None  # the addresses of the arguments
 
     def __call__(self, dst: int, src: int, stream: int) -> None:
-        """Put the copy on a stream, by the driver's handle of it; several threads may at once."""
+        """Put the copy on a stream (a driver's handle); several threads may call at once."""
         cuda, plan = driver.installed(), self.plan
         dst, src = dst + plan.dst_offset, src + plan.src_offset
         with current(self.device):
@@ -49,7 +49,7 @@ class Launch(NamedTuple):
             cuda.cuLaunchKernel(self.function, *sizes, stream, pointers, None)
 
     def _check(self, stream: int) -> None:
-        """Refuse a stream of another context, as the driver itself does for kernels alone."""
+        """Check the context of a stream, which the driver only does for kernels."""
         if stream > 2:
             its = c_void_p()
             driver.installed().cuStreamGetCtx(stream, its)
@@ -57,33 +57,33 @@ class Launch(NamedTuple):
                 raise failed(driver.installed(), "cuStreamGetCtx", INVALID_HANDLE)
 
 
-#: What the driver says of code that is of no use: it is compiled again. Image, binary, PTX,
-#: toolchain, source; no such kernel in it.
+#: The driver's errors for unusable code, which is compiled again: image, binary, PTX, toolchain,
+#: source; kernel not found.
 _USELESS = (200, 209, 218, 222, 300, 500)
 
 _Kernel = tuple[str, tuple[object, ...]]
-_kernels: dict[tuple[tuple[int, int], _Kernel], int] = {}  # the driver's, for every device
-_functions: dict[tuple[int, _Kernel], int] = {}  # the driver's, for one
+_kernels: dict[tuple[tuple[int, int], _Kernel], int] = {}  # handles for every device
+_functions: dict[tuple[int, _Kernel], int] = {}  # handles for one device
 _loading = threading.RLock()
 
 
 @driver.forgetting
 def _forget() -> None:
     global _loading
-    _loading = threading.RLock()  # a thread of the parent may have had it
+    _loading = threading.RLock()  # a thread of the parent may have held it
     _kernels.clear()
     _functions.clear()
 
 
 def prepare(plan: Plan, device: Device) -> Launch:
-    """Load what a plan needs, and describe its launch.
+    """Load the kernel of a plan, and prepare its launch.
 
-    ImportError where the kernel is not on disk and there is no Numba for CUDA; CUDAError where the
-    driver cannot link or load it; OverflowError where a number of the plan does not fit 64 bits.
+    ImportError if the kernel is not on disk and Numba cannot compile for CUDA; CUDAError if the
+    driver cannot link or load it; OverflowError if a number of the plan does not fit in 64 bits.
     """
     if plan.kernel == "memcpy":
         return Launch(device, plan)
-    # One word each: on a machine with little ends an int32 is its first half.
+    # One 8-byte word each: on a little-endian machine an int32 is its first half.
     words = array("q", (0, 0, *plan.extents, *plan.divisions, *plan.steps))
     first, width = words.buffer_info()[0], words.itemsize
     pointers = (c_void_p * len(words))(*[first + i * width for i in range(len(words))])
@@ -91,7 +91,7 @@ def prepare(plan: Plan, device: Device) -> Launch:
 
 
 def load(plan: Plan, device: Device) -> int:
-    """Return the driver's handle of a plan's kernel on a device: loaded, or compiled, once."""
+    """Return the driver's handle of a plan's kernel on a device, loaded or compiled once."""
     kernel = plan.kernel, plan.constants
     found = _functions.get((device.ordinal, kernel))
     if found:
@@ -100,20 +100,20 @@ def load(plan: Plan, device: Device) -> int:
     function = c_void_p()
     with _loading:
         found = _functions.get((device.ordinal, kernel))
-        if found:  # another thread was quicker
+        if found:  # by another thread
             return found
         common = _kernels.get((device.capability, kernel)) or _loaded(plan, device)
         _kernels[device.capability, kernel] = common
         with current(device), relaxed():
             cuda.cuKernelGetFunction(function, common)
-            if cuda.has("cuFuncLoad"):  # or the first launch loads the code, as captures forbid
+            if cuda.has("cuFuncLoad"):  # else the first launch loads it, not allowed in captures
                 cuda.cuFuncLoad(function)
         _functions[device.ordinal, kernel] = function.value or 0
         return _functions[device.ordinal, kernel]
 
 
 def _loaded(plan: Plan, device: Device) -> int:
-    """Load a kernel from the disk, or compile it where the disk has none that is of use."""
+    """Load a kernel from disk, or compile it if the disk has no usable one."""
     code = cache.found(plan, device.capability)
     if code is not None:
         try:

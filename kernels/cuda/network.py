@@ -1,23 +1,23 @@
-"""Bytes chosen from words, by instructions that choose four bytes of eight.
+"""Selecting bytes from words, with PRMT instructions that select four bytes of eight.
 
-Plain Python: used by the intrinsic that emits PRMT and by the tests' interpreter.
+Plain Python, for the intrinsic that emits PRMT and for the interpreter of the tests.
 """
 
 from __future__ import annotations
 
 
 def network(table: tuple[int, ...]) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return how bytes are gathered from words: for each word of the result, a word and PRMTs.
+    """Return the steps that gather bytes: for each word of the result, a first word and PRMTs.
 
-    ``table[i]`` is the byte of the source that byte i of the result is; a multiple of 4 of them. A
-    word of the result begins as a word of the source; each ``(b, selector)`` makes of it, and of
-    word b of the source, the bytes of the two that the selector's nibbles name.
+    ``table[i]`` is the source byte of byte i of the result; its length is a multiple of 4. A word
+    of the result begins as a word of the source; each ``(b, selector)`` replaces it by the bytes
+    that the nibbles of the selector name, in it and in word b of the source.
     """
     result = []
     for start in range(0, len(table), 4):
         chosen = table[start : start + 4]
         first, *others = dict.fromkeys(byte // 4 for byte in chosen)
-        there = [byte % 4 for byte in chosen]  # which bytes of the word so far they are
+        there = [byte % 4 for byte in chosen]  # their positions in the word so far
         steps = []
         for word in others or [first] * (there != [0, 1, 2, 3]):
             nibbles = [
@@ -31,10 +31,10 @@ def network(table: tuple[int, ...]) -> list[tuple[int, list[tuple[int, int]]]]:
 
 
 def split_table(width: int, channels: int, kept: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the bytes that take interleaved channels apart, a vector of 16 bytes each.
+    """Return the table that splits interleaved channels, one vector of 16 bytes each.
 
-    Channels of items of `width` bytes lie interleaved in as many vectors of 16 bytes; `kept` are
-    those that are wanted, in this order.
+    Channels of items of `width` bytes are interleaved in as many vectors of 16 bytes; `kept` are
+    the wanted ones, in order.
     """
     return tuple(
         (byte // width * channels + channel) * width + byte % width
@@ -44,6 +44,6 @@ def split_table(width: int, channels: int, kept: tuple[int, ...]) -> tuple[int, 
 
 
 def join_table(width: int, channels: int) -> tuple[int, ...]:
-    """Return the bytes that interleave channels, each a vector of 16 bytes, `width` an item."""
+    """Return the table that interleaves channels, one vector of 16 bytes each."""
     apart = split_table(width, channels, tuple(range(channels)))
     return tuple(sorted(range(len(apart)), key=apart.__getitem__))

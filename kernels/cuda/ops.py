@@ -1,10 +1,10 @@
-"""The operations that the kernels are written in, as Numba CUDA intrinsics.
+"""The operations of the kernels, as Numba CUDA intrinsics.
 
-Importing this module imports Numba. A kernel's factory is given `OPS`, or the interpreter's object
-with the same names (tests/simt), and knows neither.
+Importing this module imports Numba. A kernel's factory gets `OPS`, or the interpreter's object with
+the same names (tests/simt).
 
 A value of 1, 2 or 4 bytes is one uint32 (zero-extended), of 8 bytes a pair of them, of 16 bytes
-four. Global addresses are int64: beside a uint64 Numba would compute in float64. Offsets in shared
+four. Global addresses are int64: Numba combines uint64 and int64 in float64. Offsets in shared
 memory are int32, in **bytes**.
 """
 
@@ -58,8 +58,8 @@ def _load(width: int) -> Any:
         def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
             pointer = builder.inttoptr(args[0], _MEMORY[width].as_pointer(_GLOBAL))
             loaded = builder.load(pointer, align=width)
-            # Source and destination never overlap: nobody writes here during the launch, so that
-            # the load may take the read-only path (ld.global.nc).
+            # Source and destination never overlap, so the load may use the read-only path
+            # (ld.global.nc).
             loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
             return _unpacked(context, builder, width, loaded)
 
@@ -69,7 +69,7 @@ def _load(width: int) -> Any:
 
 
 def _load_vector(hint: str = "") -> Any:
-    """Load 16 bytes in PTX: LLVM narrows a vector of which not every element is used."""
+    """Load 16 bytes in PTX: LLVM would narrow a vector with unused elements."""
     kind = ir.FunctionType(ir.LiteralStructType([_I32] * 4), [_I64])
     text = f"ld.global.nc{hint}.v4.u32 {{$0, $1, $2, $3}}, [$4];"
 
@@ -100,7 +100,7 @@ def _store(width: int) -> Any:
 
 
 def _store_streaming() -> Any:
-    """Store 16 bytes that nobody reads soon."""
+    """Store 16 bytes that are not read soon."""
     kind = ir.FunctionType(ir.VoidType(), [_I64, *[_I32] * 4])
     text = "st.global.cs.v4.u32 [$0], {$1, $2, $3, $4};"
 
@@ -156,10 +156,10 @@ def _store_shared(width: int) -> Any:
 def _copy_async(width: int) -> Any:
     """Copy from global to shared memory by ``cp.async``, past the registers (sm_80 and later).
 
-    Who copied calls `_wait_async`, then all threads a barrier, before anybody reads it.
+    The copying thread then calls `_wait_async`, and all threads a barrier, before any reads it.
     """
     function = ir.FunctionType(ir.VoidType(), [_I32, _I64])
-    cache = "cg" if width == 16 else "ca"  # past L1, which PTX has for 16 bytes alone
+    cache = "cg" if width == 16 else "ca"  # past L1 ("cg"), which PTX only has for 16 bytes
     text = f"cp.async.{cache}.shared.global [$0], [$1], {width};"
 
     @intrinsic
@@ -179,7 +179,7 @@ def _copy_async(width: int) -> Any:
 
 @intrinsic
 def _wait_async(typingctx: Any) -> Any:
-    """Wait until what this thread copies by `_copy_async` is in shared memory."""
+    """Wait until this thread's `_copy_async` copies are in shared memory."""
 
     def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
         kind = ir.FunctionType(ir.VoidType(), [])
@@ -191,7 +191,7 @@ def _wait_async(typingctx: Any) -> Any:
 
 
 def _call(builder: ir.IRBuilder, name: str, args: Any) -> ir.Value:
-    """Call an intrinsic of LLVM's, on integers of 32 bits."""
+    """Call an LLVM intrinsic on 32-bit integers."""
     kind = ir.FunctionType(_I32, [_I32] * len(args))
     return builder.call(builder.module.declare_intrinsic(name, fnty=kind), args)
 
@@ -207,7 +207,7 @@ def _prmt(typingctx: Any, a: Any, b: Any, selector: Any) -> Any:
 
 
 def _binary(emit: Callable[[ir.IRBuilder, Any], ir.Value]) -> Any:
-    """Make an intrinsic that takes two uint32 to one."""
+    """Make an intrinsic from two uint32 to one."""
 
     @intrinsic
     def operation(typingctx: Any, a: Any, b: Any) -> Any:
@@ -220,7 +220,7 @@ def _binary(emit: Callable[[ir.IRBuilder, Any], ir.Value]) -> Any:
 
 
 def _permute(table: tuple[int, ...], words: int) -> Any:
-    """Make an intrinsic that takes `words` uint32 to those whose bytes `table` names."""
+    """Make an intrinsic from `words` uint32 to those whose bytes `table` names."""
     steps = network(table)
     source, result = types.UniTuple(_u32, words), types.UniTuple(_u32, len(steps))
 
@@ -243,16 +243,16 @@ def _permute(table: tuple[int, ...], words: int) -> Any:
 
 
 def _device(function: Callable[..., Any]) -> Any:
-    """Make a function that kernels call: inlined before typing, which asks no device."""
+    """Make a device function: inlined before typing, which needs no device."""
     return cuda.jit(device=True, inline="always")(function)
 
 
 _LOAD, _STORE = _load_vector(), _store(16)
 _NO_ALLOCATE, _STREAM = _load_vector(".L1::no_allocate.L2::128B"), _store_streaming()
 
-#: What a kernel's factory is given: see the module's docstring. ``ld``, ``st`` (global) and
-#: ``lds``, ``sts`` (shared) are one operation a width in bytes; ``hinted`` a load and a store of
-#: 16 bytes, by cache hint: see `tuning.Tuning`.
+#: The argument of a kernel's factory: see the module's docstring. ``ld``, ``st`` (global) and
+#: ``lds``, ``sts`` (shared) have one operation per width in bytes; ``hinted`` has a load and a
+#: store of 16 bytes, by cache hint: see `tuning.Tuning`.
 OPS: Any = SimpleNamespace(
     cuda=cuda,
     i32=types.int32,
@@ -272,7 +272,7 @@ OPS: Any = SimpleNamespace(
     wait_async=_wait_async,
     prmt=_prmt,
     mulhi=_binary(lambda builder, args: _call(builder, "llvm.nvvm.mulhi.ui", args)),
-    shr=_binary(lambda builder, args: builder.lshr(*args)),  # logical; Numba's own has 64 bits
+    shr=_binary(lambda builder, args: builder.lshr(*args)),  # logical; Numba's has 64 bits
     permute=_permute,
     device=_device,
 )

@@ -1,4 +1,4 @@
-"""Transposes of items of 4 and 8 bytes whose sides are not dense in vectors of 16 bytes."""
+"""Transposes of items of 4 and 8 bytes that are not aligned to vectors of 16 bytes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import Any
 from arraybridge.kernels.cuda.indices import decode, divide, staged
 from arraybridge.kernels.cuda.tile import SIZE
 
-#: Bytes an item -> how many of them a tile may be wide, along the source's run; the shapes that are
-#: liked best come first.
+#: Bytes per item -> widths of a tile in items, along the source's run; preferred shapes first.
 PLAIN: dict[int, tuple[int, ...]] = {4: (64, 32, 128), 8: (32, 64)}
 
 
 def plain(ops: Any, width: int, columns: int, axes: int, staging: str = "registers") -> Any:
-    """Make the kernel that transposes tiles item by item, 32 of them side by side on both sides.
+    """Make the kernel that transposes tiles item by item, 32 adjacent items on both sides.
 
-    The tile lies in shared memory as in the source, its rows one item longer than they need be: 32
-    threads that read down a column meet 32 different banks. `width`: bytes an item, 4 or 8;
-    `columns`: items that a tile is wide, see `PLAIN`; `staging`: see `tuning.Tuning`; the rest as
-    of `tile`.
+    The tile is in shared memory as in the source, with rows padded by one item: 32 threads that
+    read down a column use 32 different banks. `width`: bytes per item, 4 or 8; `columns`: the width
+    of a tile in items, see `PLAIN`; `staging`: see `tuning.Tuning`; the rest as for `tile`.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, stage, synchronize = staged(ops, staging, width)
@@ -27,7 +25,7 @@ def plain(ops: Any, width: int, columns: int, axes: int, staging: str = "registe
     rows = SIZE // width // columns
     row = (columns + 1) * width  # bytes
     words = rows * row // 4
-    warp = 32 * width  # bytes side by side
+    warp = 32 * width  # adjacent bytes
 
     def kernel(dst, src, extents, divisions, steps):
         sm = cuda.shared.array(words, u32, alignment=16)

@@ -1,4 +1,4 @@
-"""Which kernel copies a nest on a CUDA device, and its launch: pure arithmetic, no device."""
+"""Which kernel copies a nest on a CUDA device, and its launch: pure arithmetic without a device."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from arraybridge.layout import Canonical
 #: Bytes from which on an item is a row.
 ROW = 64
 
-#: Bytes up to which items go one by one: a launch costs more than what tiling them would save.
+#: Bytes up to which items are copied one by one: tiling would save less than a launch costs.
 SMALL = 32768
 
-#: Pieces from which on a thread has `PIECES` of them: two blocks for each of 128 multiprocessors.
+#: Pieces from which on a thread has `PIECES` of them: two blocks per multiprocessor, of 128.
 _MANY = 2 * 128 * PIECES * THREADS
 
-#: Tiles may be larger than what they transpose by this factor.
+#: Tiles may be this many times as large as what they transpose.
 _WASTE = 2
 
 _VECTOR = 16
@@ -36,17 +36,17 @@ _VECTOR = 16
 def plan(
     form: Canonical, dst: int, src: int, small: int = SMALL, tuning: Tuning = DEFAULT
 ) -> tuple[Plan, ...]:
-    """Return the launches that copy a nest, in any order; none where there is nothing to copy.
+    """Return the launches that copy a nest, in any order; none if there is nothing to copy.
 
-    Of the addresses `dst` and `src` of its first items only the remainders modulo 16 matter: pass
-    those, so that the cache serves all. Up to `small` bytes a copy is not worth tiling. It is one
-    launch, save where the nest has more than ``MOST`` bytes or so.
+    Pass the addresses `dst` and `src` of the first items modulo 16, so that the cache works for
+    all. Up to `small` bytes a copy is not worth tiling. There is one launch, unless the nest has
+    more than about ``MOST`` bytes.
     """
     if 0 in form.shape:
         return ()
     axes = [Axis(*a) for a in zip(form.shape, form.dst_strides, form.src_strides, strict=True)]
     axes.reverse()
-    # Many elements into one cell: the last one stays, as in a loop over them.
+    # Many elements with one destination: the last one stays, as in a loop over them.
     repeated = sum((axis.extent - 1) * axis.src for axis in axes if axis.dst == 0)
     axes = [axis for axis in axes if axis.dst]
     made = []
@@ -92,14 +92,14 @@ def _one(axes: list[Axis], item: int, dst: int, src: int, small: int, tuning: Tu
 
 
 def _common(*numbers: int) -> int:
-    """The largest power of two, at most 16, that all of them are multiples of."""
+    """Return the largest power of two, at most 16, that divides all numbers."""
     return gcd(_VECTOR, *numbers)
 
 
 def _runs(
     axes: list[Axis], length: int, width: int, dst: int, src: int, tiled: bool, tuning: Tuning
 ) -> Plan:
-    """Runs of bytes that are contiguous on both sides."""
+    """Plan runs of bytes that are contiguous on both sides."""
     if width < _VECTOR and tiled:
         boxed = plan_box([Axis(length // width, width, width), *axes], width, dst, src, tuning)
         if boxed is not None:
@@ -114,7 +114,7 @@ def _runs(
 def _shifted(
     mode: str, unit: int, length: int, axes: list[Axis], dst: int, src: int, tuning: Tuning
 ) -> Plan:
-    """`shift`, of runs of `length` bytes; `axes` are those outside the runs."""
+    """Plan `shift` for runs of `length` bytes; `axes` are those outside the runs."""
     aligned = _common(dst, *[axis.dst for axis in axes])
     vectors = -(-(length + (_VECTOR - unit if aligned < _VECTOR else 0)) // _VECTOR)
     total = vectors * prod([axis.extent for axis in axes])
@@ -138,7 +138,7 @@ def _shifted(
 
 
 def _stream(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
-    """An item repeated, or items in reverse order, along the destination's run."""
+    """Plan an item repeated, or items in reverse order, along the destination's run."""
     (extent, _, step), outside = axes[0], axes[1:]
     length = extent * width
     if step not in (0, -width) or length < ROW:
@@ -153,7 +153,7 @@ def _stream(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) ->
 
 
 def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
-    """Two to four channels of the source taken apart, or some of them kept."""
+    """Plan splitting two to four channels of the source, or some of them."""
     (extent, _, step), *rest = axes
     channels, crooked = divmod(step, width)
     length = extent * width
@@ -186,7 +186,7 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
 
 
 def _merge(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
-    """Two to four channels put together."""
+    """Plan merging two to four channels."""
     if len(axes) < 2 or width > 8:
         return None
     (channels, _, apart), (extent, step, near), *rest = axes
@@ -201,7 +201,7 @@ def _merge(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> 
     total = prod([axis.extent for axis in nest])
     row = vectors * channels * _VECTOR  # bytes
     dense = all(axis.dst == row * prod([a.extent for a in rest[:k]]) for k, axis in enumerate(rest))
-    # Smaller items take more registers than there are.
+    # Smaller items would need too many registers.
     further = even(nest, tuning.merge) if width >= 4 else None
     pieces = tuning.merge if further else 1
     extents, divisions, steps = outer(nest)
@@ -216,7 +216,7 @@ def _merge(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> 
 
 
 def _transpose(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
-    """Tiles of two axes, one of them dense in the destination, the other in the source."""
+    """Plan tiles of two axes, one dense in the destination, the other in the source."""
     down = axes[0]
     across = next((axis for axis in axes[1:] if abs(axis.src) == width), None)
     if across is None:
@@ -234,7 +234,7 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning)
     widths = TILE.get((size, width)) if tiled else PLAIN.get(width)
     if widths is None:
         return None
-    # The shape that wastes least of its tiles.
+    # The shape that wastes the least of its tiles.
     high, wide, columns = min(
         [
             (-(-down.extent // (size // width // columns)), -(-across.extent // columns), columns)
@@ -266,7 +266,7 @@ def _pieces(
     item: int = 16,
     tuning: Tuning = DEFAULT,
 ) -> Plan:
-    """`rows` or `gather`."""
+    """Plan `rows` or `gather`."""
     total = prod([axis.extent for axis in axes])
     span = THREADS if total < _MANY else PIECES * THREADS
     extents, divisions, steps = outer(axes)
@@ -279,13 +279,13 @@ def _pieces(
 
 
 def name(plan: Plan) -> str:
-    """What a plan is called where it is explained, as ``"cuda rows 16 bytes, reversed"``."""
+    """Return the name of a plan in explanations, such as ``"cuda rows 16 bytes, reversed"``."""
     if plan.kernel == "memcpy":
         return "cuda memcpy"
     width = plan.constants[0]
-    said = f"cuda {plan.kernel} {width} byte{'' if width == 1 else 's'}"
+    text = f"cuda {plan.kernel} {width} byte{'' if width == 1 else 's'}"
     named = dict(zip(FAMILY[plan.kernel].constants, plan.constants, strict=True))
-    return said + _SAID.get(str(named.get("mode")), "")
+    return text + _MODES.get(str(named.get("mode")), "")
 
 
-_SAID = {"fill": ", repeated", "reverse": ", reversed"}
+_MODES = {"fill": ", repeated", "reverse": ", reversed"}

@@ -1,17 +1,17 @@
-"""What a copy on a CUDA device is made of: one launch of one kernel, as data.
+"""One launch of one kernel, as data: what a copy on a CUDA device consists of.
 
-Made by `plan`, compiled for by `build`, launched by `launch`, interpreted by the tests. Everything
-here is plain Python: no driver, no compiler.
+`plan` makes it, `build` compiles for it, `launch` launches it, and the tests interpret it. Plain
+Python, without a driver or a compiler.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-#: Threads a block, of every kernel.
+#: Threads per block, of every kernel.
 THREADS = 256
 
-#: Pieces of work that one launch may count, so that an index past the end still fits 32 bits.
+#: The most pieces of work of one launch, so that an index past the end still fits in 32 bits.
 MOST = 2**31 - 4 * THREADS
 
 
@@ -33,16 +33,14 @@ class Plan(NamedTuple):
     divisions, steps)``; their lengths follow from `kernel` and `constants`.
     """
 
-    # Out of `family.FAMILY`; or ``"memcpy"``, which the driver does: ``steps`` is then the number
-    # of bytes alone.
+    # A name of `family.FAMILY`, or ``"memcpy"`` for a copy by the driver, with ``steps=(nbytes,)``.
     kernel: str
-    constants: tuple[object, ...]  # what the kernel is compiled for: the arguments of its factory
+    constants: tuple[object, ...]  # compile-time constants: the arguments of its factory
     grid: int  # blocks of `THREADS` threads, at most 2**31 - 1
     extents: tuple[int, ...] = ()  # int32
-    # Of uint32: a multiplier and a shift for each divisor; see `division`.
-    divisions: tuple[int, ...] = ()
+    divisions: tuple[int, ...] = ()  # uint32: a multiplier and a shift per divisor; see `division`
     steps: tuple[int, ...] = ()  # int64
-    dst_offset: int = 0  # as the next: what is added to the caller's addresses
+    dst_offset: int = 0  # like the next, added to the caller's address
     src_offset: int = 0
 
 

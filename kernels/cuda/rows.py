@@ -1,4 +1,4 @@
-"""Rows in vectors: copied, or one item repeated; and pieces of any nest."""
+"""Rows in vectors, copied or with one item repeated; and pieces of any nest."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from arraybridge.kernels.cuda.indices import decode
 from arraybridge.kernels.cuda.plan_types import THREADS
 
-#: Pieces that a thread copies, all loaded before the first is stored.
+#: Pieces per thread, all loaded before the first is stored.
 PIECES = 4
 
 
 def filled(ops: Any, item: int) -> Any:
-    """Make the device function that fills 16 bytes with an item of `item` bytes."""
+    """Make the device function that repeats an item of `item` bytes over 16 bytes."""
     prmt, u32 = ops.prmt, ops.u32
 
     @ops.device
@@ -40,15 +40,15 @@ def rows(
 ) -> Any:
     """Make the kernel that moves a nest piece by piece, in the order of the destination.
 
-    A block's pieces lie side by side, so that a warp's are as dense as the nest allows, and a
-    thread's are a block apart. A piece has `width` bytes: 1, 2, 4, 8 or 16; the nest of pieces at
-    least 1 of the `axes`. ``copy``: a piece as it is. ``fill``: an item of `item` bytes, repeated
-    over 16 bytes. `even`: the pieces of every thread lie along one axis, see ``indices.even``.
-    `hints`: see `tuning.Tuning`.
+    The pieces of a block are adjacent, so that those of a warp are as dense as the nest allows, and
+    those of a thread are `THREADS` apart. A piece has `width` bytes: 1, 2, 4, 8 or 16; the nest has
+    at least one of the `axes`. ``copy``: unchanged pieces. ``fill``: an item of `item` bytes,
+    repeated over 16 bytes. `even`: the pieces of every thread are along one axis, see
+    ``indices.even``. `hints`: see `tuning.Tuning`.
 
-    ``extents``: pieces in all, pieces a block (`THREADS` or `PIECES` times as many), then the nest,
-    as `divisions` and `steps`: see ``indices.outer``. If `even`, ``steps`` begin with those from
-    piece to piece of a thread.
+    ``extents``: the number of pieces, pieces per block (`THREADS` or `PIECES` times as many), then
+    the nest, as `divisions` and `steps`: see ``indices.outer``. If `even`, ``steps`` begin with
+    those between the pieces of a thread.
     """
     cuda, i32 = ops.cuda, ops.i32
     load, store = ops.hinted[hints] if width == 16 else (ops.ld[width], ops.st[width])

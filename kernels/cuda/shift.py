@@ -54,7 +54,7 @@ def _reversed(ops: Any, item: int) -> Any:
 
 
 def _edge(ops: Any, unit: int) -> Any:
-    """Make ``edge(address, i, word, length)``: store what of a word lies in the run.
+    """Make ``edge(address, i, word, length)``: store the part of a word within the run.
 
     `i` is the index in the run, in bytes, of the word's first byte; everything is a multiple of
     `unit` bytes.
@@ -76,19 +76,19 @@ def _edge(ops: Any, unit: int) -> Any:
 def shift(
     ops: Any, unit: int, axes: int, mode: str = "copy", even: bool = False, by: int = -1
 ) -> Any:
-    """Make the kernel that copies runs of bytes whose two sides may start anywhere.
+    """Make the kernel that copies runs of bytes with any alignment of the two sides.
 
-    A thread makes aligned vectors of 16 bytes of the destination, from the two vectors of the
-    source that they lie in; the first and the last of a run, where they are not whole, are stored
-    in pieces. `unit`: bytes of which everything is a multiple, and (but for ``copy``) bytes an
-    item: 1, 2, 4 or 8. ``fill``: a run repeats one item. ``reverse``: it has the source's items, of
-    which `src` is the first, backwards. `even`: both vectors of every thread are of one run. `by`:
-    where in the first of two vectors of the source one of the destination begins, in bytes, if that
-    is the same everywhere; else -1.
+    A thread makes aligned vectors of 16 bytes of the destination, each from the two vectors of the
+    source that contain it; the first and the last of a run are stored in pieces if they are
+    incomplete. `unit`: bytes of which everything is a multiple, and (except for ``copy``) bytes per
+    item: 1, 2, 4 or 8. ``fill``: a run repeats one item. ``reverse``: a run has the source's items,
+    beginning with `src`, backwards. `even`: both vectors of every thread are in one run. `by`: the
+    position, in bytes, of a vector of the destination in the first of the two of the source, if it
+    is always the same; else -1.
 
-    ``extents``: vectors in all, vectors a block (`THREADS` or `PIECES` times as many), vectors a
-    run, bytes a run, then the nest of runs; vectors a run are the first of the `divisions`;
-    ``steps`` are the nest's.
+    ``extents``: the number of vectors, vectors per block (`THREADS` or `PIECES` times as many),
+    vectors per run, bytes per run, then the nest of runs; vectors per run are the first of the
+    `divisions`; ``steps`` are the nest's.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store = ops.ld[16], ops.st[16]
@@ -101,8 +101,8 @@ def shift(
 
     @ops.device
     def where(e, end, extents, divisions, steps, dst, src):
-        # The vector's address and index in the run; the address of its bytes, and of the run's
-        # first one, in the source. An index behind the run: nothing to do.
+        # The vector's address and its index in the run; the address in the source of its bytes, and
+        # of the run's first byte. An index beyond the run means nothing to do.
         run = quotient(e, divisions[0], divisions[1])
         to, at = place(run, extents, divisions, steps)
         to += dst
@@ -117,7 +117,7 @@ def shift(
 
     @ops.device
     def words(i, at, low, length):
-        # Of the source no vector is read that holds no byte of the run.
+        # Only vectors of the source with bytes of the run are read.
         zero = u32(0)
         a = (zero, zero, zero, zero)
         b = (zero, zero, zero, zero)

@@ -1,4 +1,4 @@
-"""Transposes whose both sides are dense in vectors of 16 bytes: tiles of 16 KB in shared memory."""
+"""Transposes with both sides dense in vectors of 16 bytes: tiles of 16 KB in shared memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from arraybridge.kernels.cuda.indices import decode, divide
 from arraybridge.kernels.cuda.plan_types import THREADS
 
-#: Bytes of a tile, save where a tuning has smaller ones.
+#: Bytes of a tile, unless a tuning has smaller ones.
 SIZE = 16384
 
-#: Bytes of a tile and of an item -> how many items it may be wide, along the source's run; the
-#: shapes that are liked best come first. Both sides are at least 128 bytes, and there are 64 chunks
-#: down at most: 8 warps read 8 chunks of 4 columns each.
+#: Bytes of a tile and of an item -> widths of a tile in items, along the source's run; preferred
+#: shapes first. Both sides have at least 128 bytes, and at most 64 chunks down: 8 warps read 8
+#: chunks of 4 columns each.
 TILE: dict[tuple[int, int], tuple[int, ...]] = {
     (SIZE, 1): (128,),
     (SIZE, 2): (64, 128),
@@ -84,15 +84,15 @@ def _quad(ops: Any, row: int) -> Any:
 
 
 def tile(ops: Any, width: int, columns: int, axes: int, size: int = SIZE, hints: str = "") -> Any:
-    """Make the kernel that transposes tiles: 4 loads and 4 stores of 16 bytes a thread, for 16 KB.
+    """Make the kernel that transposes tiles: 4 loads and 4 stores of 16 bytes per thread and 16 KB.
 
-    The tile lies in shared memory as in the source: rows of the tile lie along the source's run.
-    Chunk c (16 bytes) of row r is at chunk ``c ^ (r // G % 8)``, G the items of a chunk: 32 threads
-    that read down their columns, and 8 that write their chunks, always meet 32 different banks. A
-    thread reads a chunk's worth of items down one column; of small items a word of columns at once,
-    transposed in registers. `width`: bytes an item, 1 to 16; `columns`: items that a tile is wide,
-    see `TILE`; `axes`: of the nest of transposes; `size`: bytes of a tile, 8192 or
-    16384; `hints`: see `tuning.Tuning`.
+    The tile is in shared memory as in the source, its rows along the source's run. Chunk c (16
+    bytes) of row r is at chunk ``c ^ (r // G % 8)``, G the items of a chunk: 32 threads that read
+    down their columns, and 8 that write their chunks, always use 32 different banks. A thread reads
+    the items of a chunk down one column; for small items one word of columns at once, transposed in
+    registers. `width`: bytes per item, 1 to 16; `columns`: the width of a tile in items, see
+    `TILE`; `axes`: of the nest of transposes; `size`: bytes of a tile, 8192 or 16384; `hints`: see
+    `tuning.Tuning`.
 
     ``extents``: rows, columns, tiles down, tiles across, then the nest; the tiles are the first two
     `divisions`; ``steps``: from row to row in the source, from column to column in the destination,
@@ -111,12 +111,12 @@ def tile(ops: Any, width: int, columns: int, axes: int, size: int = SIZE, hints:
     chunks = row // 16  # of a row
     apart = THREADS // chunks  # rows between a thread's loads
     groups = rows // items  # chunks of a column
-    high = groups // 8  # a warp has 8 groups of 4 cells side by side
-    further = THREADS // groups  # cells between a thread's
+    high = groups // 8  # a warp has 8 groups of 4 adjacent cells
+    further = THREADS // groups  # cells between those of a thread
     pieces = row // cell // further
     column: Any = _column(ops, width, row) if width >= 4 else None
     square = _pair(ops, row) if width == 2 else _quad(ops, row)
-    # Shifts: of a signed number, Numba's // is more than one instruction.
+    # Shifts: Numba's // of a signed number is more than one instruction.
     chunk_bits, item_bits, high_bits = (n.bit_length() - 1 for n in (chunks, items, high))
 
     @ops.device

@@ -1,8 +1,8 @@
-"""Copies between host memory and CUDA devices, by way of a ring of pinned blocks.
+"""Copies between host memory and CUDA devices, through a ring of pinned blocks.
 
-The CPU's kernels write a slice straight into a pinned block while the slice before is on its way,
-so that the time is the larger of the two and not their sum. The driver copies pageable memory one
-after the other with the host's part (measured by others: 13 to 18 GB/s, pinned 24, cuda-oxide#976).
+The CPU's kernels write a slice directly into a pinned block while the previous slice is
+transferred, so that the time is the larger of the two rather than their sum. For pageable memory
+the driver does both in turn (measured by others: 13 to 18 GB/s, pinned 24, cuda-oxide#976).
 ``cuMemcpy2D`` is not used: strided copies with it can be a thousand times slower (pytorch#153176).
 """
 
@@ -21,7 +21,7 @@ from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError
 from arraybridge.layout import c_strides
 
-#: Bytes of a pinned block, and how many there are.
+#: Bytes of a pinned block, and the number of blocks.
 BLOCK, BLOCKS = 8 << 20, 3
 
 _PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE: pinned for every device
@@ -29,22 +29,22 @@ _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class _Block(NamedTuple):
-    """A pinned block, and the event of what was last copied from or to it; addresses, handles."""
+    """A pinned block, and the event of its last copy: an address and a handle."""
 
     address: int
     event: int
 
 
-_rings: dict[int, list[list[_Block]]] = {}  # of each device, those that no transfer has
-# One transfer at a time: they share the bus. One that begins within another one, in a kernel of the
-# user's or where an object is released, has a ring of its own.
+_rings: dict[int, list[list[_Block]]] = {}  # the free rings of each device
+# One transfer at a time, as they share the bus. A transfer that begins within another, in a user's
+# kernel or when an object is released, gets another ring.
 _lock = threading.RLock()
 
 
 @driver.forgetting
 def _forget() -> None:
     global _lock
-    _lock = threading.RLock()  # a thread of the parent may have had it
+    _lock = threading.RLock()  # a thread of the parent may have held it
     _rings.clear()
 
 
@@ -60,10 +60,10 @@ def upload(
 ) -> None:
     """Copy a strided array in host memory to C-contiguous memory of a device.
 
-    When it returns the host memory has been read; the device's is written in the order of the
-    stream, by the standard's numbering. `src` is the address of the item whose indices are all 0;
-    strides and item size in **bytes**. `kernel` copies each slice, on the host, as
-    ``arraybridge.kernels.cpu.copy`` does. CUDAError where the driver fails; while a CUDA graph is
+    On return the host memory has been read; the device's is written in stream order (`stream` is by
+    the standard's numbering). `src` is the address of the item with all indices 0; strides and item
+    size are in **bytes**. `kernel` copies each slice on the host, as
+    ``arraybridge.kernels.cpu.copy`` does. CUDAError if the driver fails, or while a CUDA graph is
     captured.
     """
     cuda = driver.installed()
@@ -80,10 +80,10 @@ def upload(
 
 
 def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> None:
-    """Copy contiguous memory of a device to the host; it is there when this returns.
+    """Copy contiguous memory of a device to the host, and wait for it.
 
-    What is on the stream (by the standard's numbering) now is waited for. CUDAError where the
-    driver fails; while a CUDA graph is captured.
+    The copy follows the present work on the stream (by the standard's numbering). CUDAError if the
+    driver fails, or while a CUDA graph is captured.
     """
     cuda = driver.installed()
     lane = context.handle(stream)
@@ -91,16 +91,14 @@ def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> N
         starts = range(0, nbytes, BLOCK)
         for turn in range(len(starts) + len(ring)):
             block = ring[turn % len(ring)]
-            if turn >= len(ring):  # what was sent a round ago
+            if turn >= len(ring):  # the block of one round ago
                 at = BLOCK * (turn - len(ring))
                 if at < nbytes:
                     cuda.cuEventSynchronize(block.event)
                     cpu.copy_run(dst + at, block.address, min(BLOCK, nbytes - at))
             if turn < len(starts):
                 at = starts[turn]
-                if turn < len(
-                    ring
-                ):  # an upload's copy from it, on another stream, may be under way
+                if turn < len(ring):  # an upload from it, on another stream, may be in progress
                     cuda.cuStreamWaitEvent(lane, block.event, 0)
                 cuda.cuMemcpyDtoHAsync(block.address, src + at, min(BLOCK, nbytes - at), lane)
                 cuda.cuEventRecord(block.event, lane)
@@ -113,16 +111,16 @@ def move(
     streams: tuple[int | None, int | None],
     devices: tuple[int, int],
 ) -> None:
-    """Copy contiguous memory of one device to another one's, in the order of both streams.
+    """Copy contiguous memory of one device to another, in the order of both streams.
 
-    Of each pair the destination's comes first, on whose stream the copy is.
+    Each pair begins with the destination's; the copy is on its stream.
     """
     cuda = driver.installed()
     to, of = (context.device(ordinal) for ordinal in devices)
     context.order(devices[0], streams[0], streams[1], of=devices[1])
     with context.current(to):
         cuda.cuMemcpyPeerAsync(dst, to.context, src, of.context, nbytes, context.handle(streams[0]))
-    # The source's memory may be reused after that.
+    # The source's memory may be reused after the copy.
     context.order(devices[1], streams[1], streams[0], of=devices[0])
 
 
@@ -157,24 +155,24 @@ def slices(
 
 @contextmanager
 def _ring(device: int, lane: int) -> Iterator[list[_Block]]:
-    """Have a ring of a device, whose context is current, for the copies on a stream, `lane`."""
+    """Use a ring of a device, with its context current, for copies on a stream, `lane`."""
     place = context.device(device)
     if context.capturing(place, lane):
         raise CUDAError(
-            "host memory cannot be part of a CUDA graph, which would copy what it holds by then: "
-            "copy it before the capture begins",
+            "host memory cannot be part of a CUDA graph, which would copy its later contents: copy "
+            "it before the capture begins",
             "cuStreamIsCapturing",
             900,
         )
-    # Relaxed: a graph may be captured on another stream, which none of this has to do with.
+    # Relaxed, as a graph may be captured on an unrelated stream.
     with _lock, context.current(place), context.relaxed():
         free = _rings.setdefault(device, [])
         ring = free.pop() if free else _pinned()
         try:
             yield ring
         except BaseException:
-            # A copy may be on the stream whose event is not: the next to have the block must wait.
-            # Where that cannot be said, nobody has it again.
+            # A copy may be on the stream without its event, so record it for the next user of the
+            # block to wait. If that fails, the ring is not used again.
             with suppress(CUDAError):
                 for block in ring:
                     driver.installed().cuEventRecord(block.event, lane)
@@ -184,7 +182,7 @@ def _ring(device: int, lane: int) -> Iterator[list[_Block]]:
 
 
 def _pinned() -> list[_Block]:
-    """Allocate the blocks, one after another so that a failure leaves nothing behind."""
+    """Allocate the blocks; if one fails, free the others."""
     cuda = driver.installed()
     ring: list[_Block] = []
     try:

@@ -1,7 +1,7 @@
-"""Which variant of a kernel a device gets: choices that were measured, as data.
+"""Which variant of a kernel a device uses: measured choices, as data.
 
-``tuning.json`` has a table: a compute capability, as ``"9.0"`` -> the choices that differ from
-`DEFAULT`. ``make gpu`` measures each on a device and says what the table should have.
+``tuning.json`` is a table: compute capability, such as ``"9.0"`` -> the choices that differ from
+`DEFAULT`. ``make gpu`` measures each on a device and proposes an entry.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from typing import Any, NamedTuple
 
 
 class Tuning(NamedTuple):
-    """The choices of the planner that do not follow from a layout; a key, as a plan is."""
+    """The choices of the planner that do not depend on the layout; hashable, as a cache key."""
 
-    #: How `box` takes lines to shared memory: through ``"registers"``, or by ``"cp.async"``, which
+    #: How `box` moves lines to shared memory: through ``"registers"``, or by ``"cp.async"``, which
     #: needs none and has all loads in flight at once (sm_80 and later).
     box: str = "registers"
-    #: Whether `shift` is compiled for ``"any"`` distance of the two sides, modulo 16, or for each
-    #: ``"known"`` one, which takes fewer instructions and more kernels.
+    #: Whether `shift` is compiled for ``"any"`` distance of the two sides modulo 16, or for each
+    #: ``"known"`` one, with fewer instructions but more kernels.
     shift: str = "any"
-    #: Vectors of a channel that a thread of `merge` takes at once, where the layout is even and
-    #: items have 4 bytes and more.
+    #: Vectors of a channel per thread of `merge`, if the layout is even and items have at least 4
+    #: bytes.
     merge: int = 1
-    #: How `plain` takes items to shared memory: as `box`.
+    #: How `plain` moves items to shared memory, like `box`.
     plain: str = "registers"
-    #: Bytes of a tile, of items of 2 bytes and more.
+    #: Bytes of a tile, for items of at least 2 bytes.
     tile: int = 16384
-    #: Hints to the caches in `rows` and `tile`, for ``"loads"`` of 16 bytes (``L1::no_allocate``,
+    #: Cache hints in `rows` and `tile`, for ``"loads"`` of 16 bytes (``L1::no_allocate``,
     #: ``L2::128B``), ``"stores"`` (``.cs``, evicted first), or ``"both"``.
     hints: str = ""
 
 
 DEFAULT = Tuning()
 
-#: What may be chosen, the default first.
+#: The possible choices, the default first.
 CHOICES: dict[str, tuple[Any, ...]] = {
     "box": ("registers", "cp.async"),
     "shift": ("any", "known"),

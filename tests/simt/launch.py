@@ -30,7 +30,7 @@ def launch(
     blocks: Iterable[int] | None = None,
     requests: list[Any] | None = None,
 ) -> None:
-    """Run blocks of a kernel (all, unless told which), and check each access: a Fault otherwise.
+    """Run blocks of a kernel (by default all), and check each access: a Fault otherwise.
 
     `dst` and `src` are the caller's addresses, before the plan's offsets; without a memory, no
     byte is there. To `requests` a chunk of blocks is added at a time: see `transactions`.

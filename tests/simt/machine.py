@@ -21,7 +21,7 @@ __all__ = ["Fault", "Machine"]
 MOST_SHARED = 48 << 10  # bytes a block may have without being asked for
 
 
-#: What loads give where there is no memory.
+#: The result of loads outside of memory.
 NOTHING: dict[int, Any] = {width: np.int64(0) for width in (1, 2, 4)}
 NOTHING |= {width: (np.int64(0),) * (width // 4) for width in (8, 16)}
 

@@ -64,7 +64,7 @@ class Estimate(NamedTuple):
     loaded: float  # sectors that any kernel needs over those that this one moves
     stored: float
     sectors: float  # the same of both sides
-    conflicts: float  # passes of shared memory over the fewest; 0 where there is none
+    conflicts: float  # passes of shared memory over the fewest; 0 without shared memory
     width: float  # bytes that a warp's request stores
     floor: float  # seconds of a contiguous copy of as many bytes
 
@@ -195,7 +195,7 @@ def merged(entry: layouts.Layout) -> str:
 
 
 def row(entry: layouts.Layout, by_wave: str | None = None) -> tuple[str, ...]:
-    """One line of the table; of which the column "wave" may be told."""
+    """One line of the table; ``by_wave`` is its column "wave"."""
     name, made, own, other = looked_at(entry)
     return (
         name,

@@ -41,7 +41,7 @@ class Shared:
         self.awaited = vectors_of(np.zeros(content.size, np.uint8))
 
     def phase_ends(self, threads: Any) -> None:
-        """Find races since the last barrier; of some threads' blocks, where there is a mask."""
+        """Find races since the last barrier; of some threads' blocks, if there is a mask."""
         chosen, later = self.accesses, []
         if threads is not None:
             chosen = []

@@ -68,7 +68,7 @@ def test_function(name: str) -> None:
     symbol, types = driver.FUNCTIONS[name]
     declared = re.search(rf"^CUresult CUDAAPI\s+{name}\(([^;]*)\);", TEXT, re.MULTILINE)
     assert declared, "no such function"
-    # What the compiler is told to call for the name: the newest version of it.
+    # The header's macros for the name: the compiler calls the newest version.
     told = re.search(rf"^#define {name}\s+(?:__CUDA_API_PTSZ\()?(\w+)", TEXT, re.MULTILINE)
     assert (told[1] if told else name) == symbol
     parameters = [plain(part) for part in declared[1].split(",") if part.strip() != "void"]

@@ -22,7 +22,7 @@ def line(count=THREADS, itemsize=4, **where):
 
 
 def straight(ops):
-    """An item of 4 bytes a thread."""
+    """One item of 4 bytes per thread."""
     cuda, i32, i64, load, store = ops.cuda, ops.i32, ops.i64, ops.ld[4], ops.st[4]
 
     def kernel(dst, src, extents, divisions, steps):
@@ -186,7 +186,7 @@ def fails(says, factory, memory, **changes):
 
 
 def wrong(ops, WHAT):
-    """An item of 4 bytes a thread, but for one mistake."""
+    """One item of 4 bytes per thread, but for one mistake."""
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store, stage, fetch = ops.ld[4], ops.st[4], ops.sts[4], ops.lds[4]
 

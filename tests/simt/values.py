@@ -49,7 +49,7 @@ def merged(mask: Any, new: Any, old: Any) -> Any:
     numbers = (int, np.ndarray, np.generic)
     if isinstance(new, numbers) and isinstance(old, numbers):
         return np.where(mask, new, old)
-    return new  # a name for two things: the compiler takes it for one only where none lives on
+    return new  # a name for two things: the compiler accepts it only if neither is used later
 
 
 def constant(value: Any) -> bool:

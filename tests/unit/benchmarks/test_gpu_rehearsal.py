@@ -69,4 +69,4 @@ def test_copies_graphs_transfers_and_errors(tmp_path):
     } <= set(called)
     absent, wrong = errors
     assert absent == "PyTorch finds no cuda:1 here, only cuda:0"
-    assert wrong.startswith("there is no CUDA device 1, devices here: 1. cuDeviceGet:")
+    assert wrong.startswith("no CUDA device 1, this machine has 1. cuDeviceGet:")

@@ -158,7 +158,7 @@ def test_why(kept, monkeypatch):
     monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(kept.parent))
     assert disk.problem() is None
     kept.parent.chmod(0o777)
-    assert "not trusted, others can write to it" in str(disk.problem())
+    assert "not trusted, as others can write to it" in str(disk.problem())
 
 
 @root

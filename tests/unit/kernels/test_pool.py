@@ -1,6 +1,6 @@
 """The pool of threads: each slice once, no hang, no abort, whatever the process does.
 
-Native threads and Python's, which stand in where there is no C extension, are tested alike.
+Native threads and Python's, which replace them without the C extension, are tested alike.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class TestSettings:
             thread = threading.Thread(target=lambda: seen.append(pool.get_num_threads()))
             thread.start()
             thread.join()
-        # (Python 3.14 lets a thread start in its parent's context where it is told so)
+        # (Python 3.14 lets a thread start in its parent's context on request)
         assert seen == [1 if getattr(sys.flags, "thread_inherit_context", 0) else 3]
 
     @pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
@@ -195,7 +195,7 @@ LINUX = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /pro
 class TestProcesses:
     @LINUX
     def test_threads(self, threads) -> None:
-        """None for one, none where there are none to be had, two more for three at once."""
+        """None for one, none if none can be started, two more for three at once."""
         python(
             WORK
             + """
