@@ -1,35 +1,35 @@
-# Every target makes its own .venv and installs what it needs into it, with the versions of
-# requirements/pins.txt. Needs: GNU make, Python 3.11 or newer with venv, a package index.
+# Every target creates .venv and installs what it needs, with the versions of requirements/pins.txt.
+# Needs GNU make, Python 3.11 or newer with venv, and a package index.
 #
-#   make demo         a photograph through NumPy, PyTorch and JAX and back; writes a PNG
-#   make test         the tests, with the libraries that install in a minute
-#   make test-without-native  those of what the C extension does, without it, 2 minutes
-#   make test-all     those, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (8 GB on disk more)
-#   make test-newest  the first of these on the newest Python and libraries, PyTorch built for CUDA (6 GB on disk)
-#   make try-newest   the same with whatever is newest today, rather than requirements/newest.txt
-#   make test-lowest  the same on the lowest versions that pyproject.toml promises
-#   make test-debian  the same on Debian's newest Pythons, in a root of debootstrap's; needs root (DEBIAN=forky DEBIAN_PYTHONS="3.14 3.15")
-#   make test-arm64   DLPack, the kernels and the C extension on Debian's arm64, whose programs QEMU runs; needs root (PYTEST_ARGS: instead of its files)
-#   make lint         ruff, import-linter, mypy, pyright (with PyTorch); the workflows, templates and CITATION.cff
-#   make docs         the site, into docs/_build/html; needs no network once its packages are installed
-#   make docs-links   asks every host that the site links to; needs a network
-#   make test-docs    the site in a headless browser (chromium, google-chrome, ... must be installed)
-#   make pictures     the pictures of the documentation, into docs/pictures (a test compares them)
-#   make bench        the benchmarks that run on a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: prints, 2 minutes)
-#   make gpu          tests and benchmarks that want a CUDA device; docs/gpu.md (GPU_PYTHON=... to use another Python)
-#   make gpu-carry    fills .carry with what a machine with a GPU and no package index lacks, for its Python (CARRY_FOR=3.12)
-#   make matrix       every library to every other, beside their own conversions; writes docs/matrix.md, its data, charts
-#   make sanitize     the C extension's stress program under the sanitizers of gcc or clang
-#   make fuzz-native  malformed structs, for an hour under AddressSanitizer (MINUTES=60 SEED=...)
-#   make fuzz         copies between pages that fault, for an hour (MINUTES=60 SEED=...)
-#   make conformance  the official array API suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
-#   make downstream   SciPy's, array-api-extra's, scikit-learn's, xarray's, Dask's tests (SUITES=... LIBRARIES=... WRITE=1)
-#   make release-check  the sdist and wheel of what is committed: built, checked, installed on each Python (PYTHONS=3.12 TAG=v0.1.0); writes dist/
-#   make clean        removes .venv and everything that was built or cached
+#   make demo         pass a photograph through NumPy, PyTorch and JAX and back; writes a PNG
+#   make test         run the tests with the libraries that install in a minute
+#   make test-without-native  test the Python code that replaces the C extension, 2 minutes
+#   make test-all     run `test`, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (8 GB more on disk)
+#   make test-newest  run `test` with the newest Python and libraries, PyTorch built for CUDA (6 GB on disk)
+#   make try-newest   run `test-newest` with today's newest versions instead of requirements/newest.txt
+#   make test-lowest  run `test` with the lowest versions that pyproject.toml allows
+#   make test-debian  run `test` on Debian's newest Pythons, in a debootstrap root; needs root (DEBIAN=forky DEBIAN_PYTHONS="3.14 3.15")
+#   make test-arm64   test DLPack, the kernels and the C extension on Debian's arm64 under QEMU; needs root (PYTEST_ARGS: other files)
+#   make lint         run ruff, import-linter, mypy, pyright (with PyTorch); check the workflows, templates and CITATION.cff
+#   make docs         build the site in docs/_build/html; needs no network once its packages are installed
+#   make docs-links   check every external link of the site; needs a network
+#   make test-docs    test the site in a headless browser (chromium, google-chrome, ... must be installed)
+#   make pictures     draw the pictures of the documentation in docs/pictures (a test compares them)
+#   make bench        run the benchmarks for a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: print only, 2 minutes)
+#   make gpu          run the tests and benchmarks that need a CUDA device; see docs/gpu.md (GPU_PYTHON=...: another Python)
+#   make gpu-carry    fill .carry with the packages for a GPU machine without a package index, for its Python (CARRY_FOR=3.12)
+#   make matrix       convert every library to every other, also with their own functions; writes docs/matrix.md, its data and charts
+#   make sanitize     run the C extension's stress program under the sanitizers of gcc or clang
+#   make fuzz-native  test malformed structs for an hour under AddressSanitizer (MINUTES=60 SEED=...)
+#   make fuzz         test copies between guard pages for an hour (MINUTES=60 SEED=...)
+#   make conformance  run the official array API test suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
+#   make downstream   run the tests of SciPy, array-api-extra, scikit-learn, xarray, Dask (SUITES=... LIBRARIES=... WRITE=1)
+#   make release-check  build and check the sdist and wheel of the last commit, install them on each Python (PYTHONS=3.12 TAG=v0.1.0); writes dist/
+#   make clean        remove .venv and all build results and caches
 #
-# PYTEST_ARGS go to pytest: make test PYTEST_ARGS="-k capsule -x".
-# On Linux, PyTorch's wheels on PyPI carry CUDA (2 GB); if pip is shown PyTorch's CPU index
-# (PIP_EXTRA_INDEX_URL in the environment), it takes the CPU build of the same version.
+# PYTEST_ARGS are passed to pytest: make test PYTEST_ARGS="-k capsule -x".
+# On Linux, PyTorch's wheels on PyPI include CUDA (2 GB); with PyTorch's CPU index in PIP_EXTRA_INDEX_URL,
+# pip installs the CPU build of the same version.
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -41,42 +41,42 @@ PY := $(VENV)/bin/python
 GPU_PYTHON ?= $(PY)
 CARRY_FOR ?= 3.12
 PYTEST_ARGS ?=
-# A file of tests is run by one process, in order. Each takes 1.5 GB of memory. Files come by name:
-# by their number of tests, as xdist has it, those with a few long ones come last, beside an idle process.
+# One process runs a file of tests, in order, with 1.5 GB of memory. Files are sorted by name: with
+# xdist's order, by the number of tests, files with few long tests would run last, next to idle processes.
 PARALLEL ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 EXAMPLES ?= 20
 MINUTES ?= 60
 PIP_FLAGS ?= -qq
 
-# The first Python that is new enough: `python3` if it is, else one with its version in the name.
+# The first Python that is new enough: `python3`, or one with a version in its name.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifndef PYTHON
 PYTHON := $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c '$(NEW_ENOUGH)' 2>/dev/null && { echo "$$p"; break; }; done)
 endif
 
-# The pinned versions; several have no wheels for Python 3.15, which gets the newest.
+# The pinned versions; Python 3.15 gets the newest, as several pins have no wheels for it.
 PINS := requirements/$(shell "$(PYTHON)" -c 'import sys; \
 	print("newest" if sys.version_info >= (3, 15) else "pins")' 2>/dev/null || echo pins).txt
 
-# A Python of one version: by its name, if that runs, else among those that pyenv keeps.
+# A Python of one version: by its name, or from pyenv.
 python = $(shell for p in python$(1) "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$(1)*/bin/python3; do \
 	"$$p" -c 'import venv, ensurepip' 2>/dev/null && { echo "$$p"; break; }; done)
 NEWEST_PYTHON ?= $(firstword $(foreach v,3.15 3.14 3.13 3.12,$(call python,$v)))
 LOWEST_PYTHON ?= $(call python,3.11)
-# Those that `make release-check` installs the wheel on.
+# The versions that `make release-check` installs the wheel on.
 PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 DEBIAN ?= forky
 DEBIAN_PYTHONS ?= 3.14 3.15
 
-# Its arguments: the extras, how long it takes, how many GB it wants on disk from nothing,
-# as pip says no more than "No space left on device".
-# Bytecode is written when a module is first imported. Constraints from the environment, so that pip's isolated build environments get them as well
-# (the second is the newer pips' name for that).
+# Arguments: the extras, the time, and the GB on disk for a new .venv: pip's own message is only
+# "No space left on device". Bytecode is written by the first import. The constraints are in the
+# environment so that pip's isolated build environments get them as well (the second name is for newer
+# versions of pip).
 INSTALL = @free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
 	echo "installing $(1) into $(VENV), $(2)"; \
 	if [ "$$free" -lt $(3) ]; then echo "a new $(VENV) takes about $(3) GB of disk for that," \
-		"and $$free GB are free here: if pip runs out of space, make room." >&2; fi; \
+		"but only $$free GB are free here: free some space if pip fails." >&2; fi; \
 	PIP_COMPILE=0 PIP_CONSTRAINT=$(PINS) PIP_BUILD_CONSTRAINT=$(PINS) PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(PY) -m pip install --no-input $(PIP_FLAGS) --editable '.[$(1)]' && touch $@
 
@@ -87,10 +87,10 @@ help:
 
 $(VENV)/.made:
 	@if [ -z "$(PYTHON)" ]; then \
-		echo "arraybridge needs Python 3.11 or newer, and found none; python3 is:" \
+		echo "arraybridge needs Python 3.11 or newer, but found none; python3 is:" \
 			"$$(python3 --version 2>&1 || true)." >&2; \
 		echo "On Debian 12, Ubuntu 24.04 or newer: sudo apt-get install python3 python3-venv" >&2; \
-		echo "If it lies elsewhere: make $(or $(MAKECMDGOALS),test) PYTHON=/path/to/python3" >&2; \
+		echo "If it is installed elsewhere: make $(or $(MAKECMDGOALS),test) PYTHON=/path/to/python3" >&2; \
 		exit 1; fi
 	@"$(PYTHON)" -c '$(NEW_ENOUGH)' || { \
 		echo "arraybridge needs Python 3.11 or newer, but $(PYTHON) is:" \
@@ -102,7 +102,7 @@ $(VENV)/.made:
 	"$(PYTHON)" -m venv --clear $(VENV)
 	@touch $@
 
-# One stamp a set of extras: a second `make` installs nothing unless the pins, the extras or the C changed.
+# One stamp per set of extras: `make` installs again only if the pins, the extras or the C sources change.
 BUILT := pyproject.toml setup.py $(wildcard arraybridge/native/*.c arraybridge/native/*.h)
 $(VENV)/.demo: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,demo,about a minute,2)
@@ -134,7 +134,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(PY) -m pytest $(PARALLEL) -m "not heavy and not site" $(PYTEST_ARGS)
 
-# Of the folders where C and Python do the same; `make test` with ARRAYBRIDGE_NO_NATIVE=1 runs all.
+# The folders with code in both C and Python; `make test` with ARRAYBRIDGE_NO_NATIVE=1 runs all.
 WITHOUT_NATIVE := $(addprefix tests/,$(addprefix unit/,array core dlpack kernels native protocols cli/test_cli.py \
 	test_copies.py test_namespace.py) processes)
 test-without-native: $(VENV)/.test
@@ -149,9 +149,9 @@ fuzz-native: $(VENV)/.test
 test-all: test $(VENV)/.heavy
 	$(PY) -m pytest $(PARALLEL) -m heavy $(PYTEST_ARGS)
 
-# Virtual environments of their own: another Python, and other versions than the pins.
+# Separate virtual environments, for another Python and other versions than the pins.
 .venv-newest/.made .venv-lowest/.made:
-	@test -n "$(OTHER_PYTHON)" || { echo "no Python for $(@D): name one, with" \
+	@test -n "$(OTHER_PYTHON)" || { echo "no Python found for $(@D): pass one with" \
 		"NEWEST_PYTHON= or LOWEST_PYTHON=" >&2; exit 1; }
 	"$(OTHER_PYTHON)" -m venv --clear $(@D)
 	@touch $@
@@ -163,8 +163,8 @@ test-all: test $(VENV)/.heavy
 	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) -r requirements/$*.txt
 	$(@D)/bin/python -m pip install --no-input $(PIP_FLAGS) --no-deps --editable . && touch $@
 
-# That a user has no PyTorch is a case of its own: every file of tests is collected, and those of
-# what others do without it are run, before it is installed.
+# Users may have no PyTorch: before it is installed, every file of tests is collected, and the tests that
+# do not need it are run.
 WITHOUT_TORCH := $(addprefix tests/,$(addsuffix .py,integration/test_library_pyarrow processes/test_first_use \
 	processes/test_import properties/test_conversions $(addprefix unit/,adapt/test_adapt array/test_array audit/test_audit \
 	cli/test_cli core/test_names core/test_routes protocols/test_arrow test_namespace xp/test_xp_alone xp/test_xp_asarray)))
@@ -187,20 +187,20 @@ try-newest: .venv-newest/.test
 	.venv-newest/bin/python -m pytest $(PARALLEL) -m "not heavy and not site" $(PYTEST_ARGS)
 
 test-debian:
-	@test "$$(id -u)" = 0 || { echo "debootstrap and chroot want to be run by root" >&2; exit 1; }
+	@test "$$(id -u)" = 0 || { echo "debootstrap and chroot must be run as root" >&2; exit 1; }
 	"$(PYTHON)" -m tests.release.debian $(DEBIAN) $(DEBIAN_PYTHONS)
 
 test-arm64:
-	@test "$$(id -u)" = 0 || { echo "debootstrap and chroot want to be run by root" >&2; exit 1; }
+	@test "$$(id -u)" = 0 || { echo "debootstrap and chroot must be run as root" >&2; exit 1; }
 	@{ command -v debootstrap && command -v qemu-aarch64-static; } >/dev/null || \
 		apt-get install --yes --no-install-recommends debootstrap qemu-user-static
 	"$(PYTHON)" -m tests.release.arm64 $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
-newest-python: # prints where it is, or nothing
+newest-python: # prints its path, or nothing
 	@echo "$(NEWEST_PYTHON)"
 
 SCHEMA = $(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.
-# PyTorch is there for its class of memory formats, which tests/typing/refused.py names.
+# Needs PyTorch for its class of memory formats, which tests/typing/refused.py names.
 lint: $(VENV)/.lint $(VENV)/.test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .

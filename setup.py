@@ -1,11 +1,10 @@
-"""What pyproject.toml cannot say: the C extension, and the README as a package index shows it.
+"""What pyproject.toml cannot express: the C extension, and the README for a package index.
 
-The extension is optional: where it cannot be compiled, the package is installed without it, and the
-wheel is one for every machine.
+The extension is optional: if it cannot be compiled, the package is installed without it, and the
+wheel fits every machine.
 
-On a package index, links into the repository lead nowhere. They are made absolute, to the tag of
-this version, by the `Source` of `[project.urls]`; without one, their text is left, and pictures are
-left out.
+On a package index, relative links are broken. With a `Source` in `[project.urls]` they become
+absolute, to the tag of this version; without one, their text stays and pictures are removed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LINK = re.compile(rf"\[([^]]*)\]\({RELATIVE}[^)]*\)")
 
 
 def description(text: str) -> str:
-    """Return the README without links that are relative."""
+    """Return the README without relative links."""
     source = PROJECT.get("urls", {}).get("Source")
     if source is None:
         return LINK.sub(r"\1", PICTURE.sub("", text))
@@ -47,12 +46,12 @@ def description(text: str) -> str:
     return re.sub(rf"(\]\(){RELATIVE}", rf"\g<1>{source}/blob/{ref}/", text)
 
 
-# No ABI of several versions without the GIL: such a Python gets an extension of its own.
+# Free-threaded Pythons have no stable ABI: each version needs its own extension.
 LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class Build(build_ext):
-    """Compile with NumPy's headers, which pyproject.toml asks for."""
+    """Compile with NumPy's headers, a build requirement in pyproject.toml."""
 
     def build_extension(self, ext: Any) -> None:
         try:
@@ -62,20 +61,20 @@ class Build(build_ext):
             super().build_extension(ext)
         except Exception as error:
             self.distribution.ext_modules = []  # for `Wheel`
-            # What an earlier build left, here and in place, is not these sources'.
+            # The result of an earlier build would not match these sources.
             for folder in (self.build_lib, HERE):
                 with suppress(OSError):
                     Path(folder, self.get_ext_filename(ext.name)).unlink()
-            # setuptools warns of this one and goes on, as the extension is optional
+            # setuptools warns and continues, as the extension is optional
             raise CompileError(f"{ext.name} is left out: {error}") from error
 
 
 class Wheel(bdist_wheel):
-    """Name the wheel after what has been compiled, which is known once it has been tried."""
+    """Build first, then name the wheel: compiling the extension may fail."""
 
     def run(self) -> None:
         for ext in self.distribution.ext_modules:
-            if sys.platform != "win32":  # paths of this machine, and twice the bytes
+            if sys.platform != "win32":  # debug data has local paths and doubles the size
                 ext.extra_compile_args.append("-g0")
         self.run_command("build")
         if not self.distribution.ext_modules:
@@ -83,7 +82,7 @@ class Wheel(bdist_wheel):
         super().run()
 
 
-# POSIX threads by name: an older C library has them in a library of their own.
+# -pthread, as older C libraries have POSIX threads in a separate library.
 FLAGS = [] if sys.platform == "win32" else ["-pthread", "-std=gnu11", "-fvisibility=hidden"]
 
 extension = Extension(
