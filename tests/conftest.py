@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave files alone that are heavy as a whole, where no heavy test is run.
+    """Ignore files with only heavy tests if no heavy test is run.
 
     They import their libraries, which take a gigabyte.
     """

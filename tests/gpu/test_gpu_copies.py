@@ -56,7 +56,7 @@ def bare():
 
 @pytest.mark.parametrize("nest", NESTS, ids=lambda nest: nest.name)
 def test_nests(bare, nest):
-    """By the kernels' own door, in memory of exactly their size; what lies between is untouched."""
+    """By the kernels, in memory of exactly their size; bytes in between are untouched."""
     assert copied(bare, nest) == "right"
 
 

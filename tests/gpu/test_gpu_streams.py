@@ -177,7 +177,7 @@ class Foreign:
 
 @pytest.mark.parametrize("target", ["torch", "jax"])
 def test_memory_of_no_known_library_is_waited_for(target):
-    x = place(target, np.zeros(3, "f4"))  # skips where there is none
+    x = place(target, np.zeros(3, "f4"))  # skips without a device
     side = torch.cuda.Stream()
     x = torch.zeros(700, 900, device="cuda")
     torch.cuda.synchronize()
@@ -333,7 +333,7 @@ def test_conversions_are_captured():
 
 
 def test_a_copied_array_is_what_later_work_of_its_stream_sees():
-    """The result is of the pool of the stream: what is freed early is reused in order."""
+    """The result comes from the stream's pool, which reuses freed memory in order."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for turn in range(30):

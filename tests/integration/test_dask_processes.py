@@ -64,7 +64,7 @@ def test_dask_knows_arrays_whatever_was_imported_first(order, installed):
         f"""
 {ORDERS[order]}
 import sys
-assert "arraybridge.array" not in sys.modules  # nothing of it was loaded for that
+assert "arraybridge.array" not in sys.modules  # it was not loaded for that
 import numpy as np
 from dask.sizeof import sizeof
 from dask.base import tokenize

@@ -44,7 +44,7 @@ def result(**outcomes: str) -> Result:
 
 
 def test_page():
-    """What fails here alone is named, and told apart from what fails on the reference."""
+    """Failures only here are listed apart from those on the reference."""
     reference = result(a="passed", b="failed", c="passed", d="skipped")
     ours = result(a="passed", b="failed", c="failed", d="failed")
     text, unknown = page({"scipy": {REFERENCE: reference, "arraybridge.xp.numpy": ours}})

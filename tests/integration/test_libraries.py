@@ -69,7 +69,7 @@ def test_a_view_of_its_array_holds_the_memory(library, to):
         array = OVER[library](x)
         return ab.from_dlpack(array) if to == "dlpack" else ab.convert(array, to)
 
-    for _ in range(3):  # planned, and by the doors
+    for _ in range(3):  # planned, then by the fast paths
         check_held(view_of, np.arange(1000.0))
 
 

@@ -32,7 +32,7 @@ class Subclass(np.ndarray):
 
 
 def test_a_subclass_becomes_a_plain_array() -> None:
-    for _ in range(2):  # it opens a door of its own, which leads nowhere
+    for _ in range(2):  # it registers a fast path, which does not apply
         x = ab.convert(np.ones((2, 2)).view(Subclass), "array_api_strict")
         assert type(x._array) is np.ndarray
 

@@ -1,4 +1,4 @@
-"""Numba's CUDA arrays: their rules on the simulator, the rest where there is a device."""
+"""Numba's CUDA arrays: their rules on the simulator, the rest with a device."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.support.optional import optional
 torch = optional("torch")
 
 paddle = pytest.importorskip(
-    "paddle", reason="Paddle is of the extra `heavy`, and has no wheels on some platforms"
+    "paddle", reason="Paddle is in the extra `heavy`, and has no wheels on some platforms"
 )
 
 import arraybridge as ab  # noqa: E402

@@ -1,4 +1,4 @@
-"""Pillow: images as arrays and arrays as images; nothing is converted or dropped unasked."""
+"""Pillow: images as arrays and arrays as images; nothing is silently converted or dropped."""
 
 from __future__ import annotations
 

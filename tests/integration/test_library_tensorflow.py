@@ -8,7 +8,7 @@ from tests.support.optional import optional
 torch = optional("torch")
 
 tf = pytest.importorskip(
-    "tensorflow", reason="TensorFlow is of the extra `heavy`, and has no wheels on some platforms"
+    "tensorflow", reason="TensorFlow is in the extra `heavy`, and has no wheels on some platforms"
 )
 import ml_dtypes  # noqa: E402 - TensorFlow brings it
 

@@ -1,7 +1,7 @@
 """Any array, any request, any library: what `explain` says is done, the first time and later.
 
-Nothing of a conversion is asserted that does not follow from its promises: the elements, whose
-memory it is, who may write to it, how it lies, and that it is refused, if so, in the same words. A
+Only the promises of a conversion are asserted: the elements, the owner of the memory, who may write
+to it, the layout, and errors with the same message. A
 longer sweep: ``python -m tests.properties.test_conversions 1 100000`` (seed, draws).
 """
 
@@ -73,7 +73,7 @@ def overlap(one, other):
 
 
 def shares(x, info, y, made):
-    """Whether two arrays are the same memory; None where nothing tells."""
+    """Whether two arrays are the same memory; None if unknown."""
     if y is x or y is getattr(x, "native", None):
         return True
     if info is None or info.refused or not (info.size and made.size) or np.isscalar(x):

@@ -24,7 +24,7 @@ def git(*args: str, cwd: Path) -> str:
 
 
 def clone(source: Path, to: Path) -> Path:
-    """Return a clean clone of what is committed: nothing of the working tree gets in."""
+    """Return a clean clone of what is committed: the working tree does not matter."""
     git("clone", "--quiet", "--no-hardlinks", str(source), str(to), cwd=source)
     return to
 

@@ -1,4 +1,4 @@
-"""The wheel or the sdist, installed where there is nothing else, used, and removed."""
+"""The wheel or the sdist, installed in an empty environment, used, and removed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check(python: str, archive: Path, pins: Path, folder: Path, **env: str) -> s
     run(python, "-m", "venv", venv, cwd=elsewhere)
     there = venv / "bin" / "python"
     pip = (there, "-m", "pip", "--disable-pip-version-check")
-    # what arraybridge asks for, first, so that what its own installation adds can be told
+    # its requirements first, to see what its own installation adds
     asked = ("install", "-q", "--no-input", "-c", pins)
     # and pip's own environment for builds
     env |= {"PIP_CONSTRAINT": str(pins), "PIP_BUILD_CONSTRAINT": str(pins)}

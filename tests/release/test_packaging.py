@@ -75,7 +75,7 @@ def sdist(tmp_path_factory) -> Path:
     shutil.copytree(ROOT / "arraybridge", checkout / "arraybridge", symlinks=True, ignore=ignore)
     shutil.copytree(ROOT / "kernels", checkout / "kernels", ignore=ignore)
     with tarfile.open(build("sdist", checkout, folder / "sdist")) as archive:
-        # Debian 12's Python 3.11.2 has no filters yet; 3.12 and 3.13 warn where none is named
+        # Debian 12's Python 3.11.2 has no filters yet; 3.12 and 3.13 warn without one
         filters = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
         archive.extractall(folder / "unpacked", **filters)
     (source,) = (folder / "unpacked").iterdir()

@@ -71,7 +71,7 @@ def isin(pick: Pick) -> Call:
     return Call(pick.one_of((x1, x2), (x1, x2), (x1, 1), (1, x2)), kwargs)
 
 
-# Creation. Where no dtype is given the library's default of the kind is right.
+# Creation. Without a dtype the library's default of the kind is right.
 
 
 def some_shape(pick: Pick) -> Any:
@@ -315,7 +315,7 @@ def diff(pick: Pick) -> Call:
 
 
 def cumulative(domain: str) -> Recipe:
-    """An axis where there are several."""
+    """An axis of several."""
 
     def recipe(pick: Pick) -> Call:
         x = pick.array(pick.shape(1), domain)

@@ -46,7 +46,7 @@ def functions() -> list[object]:
 
 
 def check_off() -> None:
-    """Check that no audit is on, and that nothing of one is left."""
+    """Check that no audit is on or has left anything behind."""
     assert not audits.those_on()
     assert not OBSERVERS
     assert not audit_functions._on

@@ -83,7 +83,7 @@ sys.modules["boxed"] = boxed
 
 
 class BoxedLibrary(ab.Library):
-    """What arraybridge is told of it."""
+    """Its description for arraybridge."""
 
     name = "boxed"
     accepts = ab.Accepts(

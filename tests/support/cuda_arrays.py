@@ -1,6 +1,6 @@
 """Arrays of every library on a CUDA device, for the tests marked gpu.
 
-Importing this skips the file that does so where there is no device.
+Importing this skips the file that does so without a device.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ CUDA = ab.Device.parse("cuda:0")
 LAYOUTS = {layout.name: layout for layout in small_layouts()}
 SLOW = 20_000_000  # cycles for which a stream is busy: 10 ms or so
 
-needs_two = pytest.mark.skipif(
-    torch.cuda.device_count() < 2, reason="a second device is needed, and there is none"
-)
+needs_two = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs a second device")
 
 
 def image() -> np.ndarray:

@@ -13,7 +13,7 @@ KINDS = pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "l
 
 
 class Owner:
-    """Memory of four float32 that tells when it goes."""
+    """Memory of four float32 that records when it is freed."""
 
     def __init__(self):
         self.memory = (ctypes.c_float * 4)(1, 2, 3, 4)

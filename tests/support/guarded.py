@@ -260,7 +260,7 @@ FAMILIES: dict[str, Callable[[Draw, int], Layout]] = {
 
 
 def planned(case: Case):
-    """The plan of a case and its layout as planned; None where nothing is to copy."""
+    """The plan of a case and its layout as planned; None if there is nothing to copy."""
     form = layout.canonical(*case.given)
     if 0 in form.shape:
         return None

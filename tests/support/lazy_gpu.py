@@ -50,7 +50,7 @@ class Late(Emulated):
             self.queues[key[0], -next(self._handles)] = self.queues.pop(key)
 
     def drain(self, choose: Callable[[int], int]) -> None:
-        """Do all that is on the streams, `choose` telling which of so many is the next to go on."""
+        """Do all that is on the streams, `choose` picks the next of so many."""
         while True:
             waiting = [key for key, queue in self.queues.items() if queue]
             while waiting:

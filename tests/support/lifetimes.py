@@ -373,7 +373,7 @@ def looked_at(source: str, targets: list[str]) -> Iterator[tuple[Case, str]]:
             if name != "native" and make is not next(iter(arrays.values())):
                 continue  # the other arrays by one way
             for loss, lose in losses.items():
-                forget()  # closes the doors: the planned route first, then they
+                forget()  # the planned route first, then the fast paths
                 for turn in ("first", "later"):
                     wrong = after(make, way, lose)
                     if wrong is not None:

@@ -69,7 +69,7 @@ def each_face(test: Callable[..., Any]) -> pytest.MarkDecorator:
 def each_function(names: Iterable[str]) -> pytest.MarkDecorator:
     """Parametrize by ``name`` and ``library``: every function of every library.
 
-    JAX compiles each anew for every shape and data type: two thirds of its are ``heavy``.
+    JAX compiles each for every shape and data type: two thirds of its tests are ``heavy``.
     """
     return pytest.mark.parametrize(
         ("name", "library"),

@@ -23,7 +23,7 @@ def optional(name: str) -> Any:
 
 
 def installed(name: str) -> bool:
-    """Tell whether a library is installed, without importing it."""
+    """Whether a library is installed, without importing it."""
     return find_spec(name.partition(".")[0]) is not None
 
 

@@ -65,7 +65,7 @@ def capsule_name(capsule: object) -> bytes | None:
 
 
 class Managed:
-    """A managed tensor in C memory: float32, 2 x 3, C order, on the CPU, unless told otherwise.
+    """A managed tensor in C memory: float32, 2 x 3, C order, on the CPU, by default.
 
     ``shape`` and ``strides`` (in elements) of None are NULL pointers; ``ndim`` is what the struct
     says, whatever the length of ``shape``; ``data`` is by default the address of 4096 real bytes,

@@ -55,7 +55,7 @@ def programs() -> list[Program]:
 
 
 def data() -> dict[str, np.ndarray]:
-    """The arguments of the programs, as NumPy arrays made anew."""
+    """The arguments of the programs, as new NumPy arrays."""
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(2, 24))
     unit = rng.uniform(0.1, 0.9, size=24)

@@ -86,7 +86,7 @@ _DOMAINS: dict[str, tuple[list[float], list[int]]] = {
 
 
 def values(rng: np.random.Generator, name: str, shape: tuple[int, ...], domain: str) -> np.ndarray:
-    """An array whose elements are of a domain; ``"full"``: of integers, every bit may be set."""
+    """An array with elements from a domain; ``"full"``: for integers, every bit may be set."""
     dtype = np.dtype(name)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)

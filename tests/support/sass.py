@@ -225,7 +225,7 @@ class Code(NamedTuple):
         """Instructions that a thread issues to move 16 bytes, where it has `SHARE` to move.
 
         Of all ways through the code that move it, the shortest is taken: the one of whole tiles.
-        Loops are walked once, or as often as that takes. Where there is a barrier, what comes
+        Loops are walked once, or as often as that takes. If there is a barrier, the part
         before it is divided by the bytes that are loaded and the rest by those that are stored.
         """
         return min(self._per_vector(repeat) for repeat in (False, True))
@@ -391,7 +391,7 @@ def check(case: Case) -> None:
 
 
 def digest(case: Case) -> str:
-    """Tell a case's PTX from others."""
+    """The key of a case's PTX."""
     return sha256(text_of(case).encode()).hexdigest()[:8]
 
 
@@ -420,7 +420,7 @@ def row(case: Case) -> str:
 
 
 def variant_row(case: Case) -> str:
-    """The variant's row of the page: beside the default, where there is code of both."""
+    """The variant's row of the page, beside the default if both have code."""
     check(case)
     before, after = compiled(case._replace(tuning=DEFAULT)), compiled(case)
 

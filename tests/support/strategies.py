@@ -91,7 +91,7 @@ def strided_arrays(
             extents[axis] = 1
             continue
         step, before, after = 1, 0, 0
-        if left > extent and not plain:  # keep the block small where there are many axes
+        if left > extent and not plain:  # keep the block small for many axes
             step = draw(st.integers(1, 3))
             before, after = (draw(st.integers(0, 2)) for _ in range(2))
         used = (extent - 1) * step + 1 if extent else 0
@@ -132,7 +132,7 @@ def _block(shape, dtype, offset):
 
 
 def _values(shape, dtype):
-    """Count 0, 1, 2, ... as far as the dtype tells the numbers apart, then again."""
+    """Count 0, 1, 2, ... as far as the dtype distinguishes the numbers, then again."""
     count = np.arange(prod(shape)).reshape(shape)
     if dtype.type is np.void:
         distinct = (count[..., None] * 7 + np.arange(dtype.itemsize)).astype(np.uint8)

@@ -3,7 +3,7 @@
 `Stub.lookup` goes where a library's symbols are looked up. The stub has devices, their primary
 contexts, a stack of current contexts for each thread, streams, events and graph captures, with the
 driver's rules about which belongs to which; it records each call (`Call`), and fails one with any
-code where it is told to. Kernels do not run: see `emulated_gpu`.
+code on request. Kernels do not run: see `emulated_gpu`.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def on_a_thread_of_c(function: int, argument: int) -> None:
 def while_the_gil_is_held(function: int, argument: int) -> None:
     """Call it on such a thread, which must not want the GIL, as a lock may keep it from coming."""
     _on_a_thread_of_c(ctypes.PyDLL(None), function, argument)
-    time.sleep(0)  # CPython 3.11 sees a pending call once it has taken the GIL anew
+    time.sleep(0)  # CPython 3.11 sees a pending call once it has taken the GIL again
 
 
 def _on_a_thread_of_c(libc: ctypes.CDLL, function: int, argument: int) -> None:

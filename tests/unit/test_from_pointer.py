@@ -1,4 +1,4 @@
-"""from_pointer: what it is told is held against the memory of the owner, where that is known."""
+"""from_pointer: its arguments are checked against the memory of the owner, if that is known."""
 
 import array
 import ctypes

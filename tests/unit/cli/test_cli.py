@@ -289,7 +289,7 @@ def test_info_of_what_has_no_package_of_its_own() -> None:
 
 
 def test_info_tells_numba_cuda_from_numba() -> None:
-    """They are two distributions, and the record is of the second."""
+    """They are two distributions, and the record belongs to the second."""
     if not libraries.present("numba"):
         pytest.skip("no numba-cuda")
     assert libraries.version_of(libraries.package("numba")) == version("numba-cuda")

@@ -176,7 +176,7 @@ def test_what_looks_odd_and_is_right(fields):
 
 
 # Whole structs, of any contents. Pointers are NULL or lead to real memory, arrays are as long as
-# any rank that passes; for what else a pointer may be, nobody can tell.
+# any rank that passes; other values of a pointer cannot be checked.
 
 _edges = (0, 1, 2, 3, 7, 8, 63, 64, 65, 2**15, 2**31 - 1, 2**32, 2**53, 2**62, BIG)
 

@@ -1,6 +1,6 @@
 """Counts of references, and memory, after millions of calls; see docs/machine_code.md.
 
-``python -m tests.unit.native.counts [MILLIONS]``, 10 unless told. What each call would lose or keep
+``python -m tests.unit.native.counts [MILLIONS]``, 10 by default. What each call would lose or keep
 is seen in the counts of what all use: None, numbers, data types, classes, the arrays themselves.
 """
 

@@ -25,7 +25,7 @@ SANITIZERS = {
     "address,undefined": ("libasan.so", "libubsan.so", "libstdc++.so.6"),
     "thread": ("libtsan.so",),
 }
-# UBSan only prints, and exits with 0, unless it is told to stop.
+# UBSan only prints, and exits with 0, unless configured to stop.
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
