@@ -160,8 +160,8 @@ def is_loaded(made: Plan) -> bool:
 def copy_planned(dst: int, src: int, made: Plan) -> bool:
     """Copy by a plan, on as many threads as its bytes are worth.
 
-    The addresses are those that the plan was made for. False where the kernel cannot be had:
-    ``loader.unavailable`` says why.
+    The addresses must be those that the plan was made for. False if the kernel is unavailable; see
+    ``loader.unavailable``.
     """
     kernel = loader.load("nest", *made.kernel)
     if kernel is None:
@@ -172,7 +172,7 @@ def copy_planned(dst: int, src: int, made: Plan) -> bool:
         if threads > 1:
             count = min(made.nbytes // SLICE, SLICES * threads)
     records, length, parts = _slices(made, count)
-    records = records[:]  # a kernel counts in them: every call has its own
+    records = records[:]  # a copy, as a kernel counts in its record
     for at in range(0, len(records), length):
         records[at] += dst
         records[at + 1] += src
@@ -186,10 +186,10 @@ def copy_planned(dst: int, src: int, made: Plan) -> bool:
 
 @lru_cache(1024)
 def _slices(made: Plan, count: int) -> tuple[array[int], int, int]:
-    """The records of a plan's slices in a row, from the addresses 0; words of one; how many.
+    """Return the records of a plan's slices for address 0, the words of each, and their number.
 
-    Kept, since cutting costs 30 µs, and three times that where a large copy has just emptied the
-    caches of all that Python needs for it.
+    Cached, as cutting takes 30 µs, and three times as long after a large copy has filled the CPU's
+    caches.
     """
     parts = slices(made, 0, 0, count)
     records = array("q")

@@ -136,7 +136,7 @@ def num_threads(n: int) -> Iterator[None]:
     >>> import arraybridge as ab
     >>> import numpy as np
     >>> x = np.zeros((64, 64, 64)).transpose(2, 0, 1)
-    >>> with ab.num_threads(1):                     # in a worker of a data loader, say
+    >>> with ab.num_threads(1):                     # such as in a data loader's worker
     ...     y = ab.contiguous(x)
     """
     token = _number_here.set(_checked(n))

@@ -30,7 +30,7 @@ _MEMORY = {1: _I8, 2: _I16, 4: _I32, 8: ir.VectorType(_I32, 2), 16: ir.VectorTyp
 
 
 def _unpacked(context: Any, builder: ir.IRBuilder, width: int, loaded: ir.Value) -> ir.Value:
-    """What kernels see, of what was loaded."""
+    """Convert a loaded value to the form of kernels."""
     if width < 4:
         return builder.zext(loaded, _I32)
     if width == 4:
@@ -40,7 +40,7 @@ def _unpacked(context: Any, builder: ir.IRBuilder, width: int, loaded: ir.Value)
 
 
 def _packed(builder: ir.IRBuilder, width: int, value: ir.Value) -> ir.Value:
-    """What is stored, of what kernels see."""
+    """Convert a value from the form of kernels to store it."""
     if width < 4:
         return builder.trunc(value, _MEMORY[width])
     if width == 4:

@@ -13,7 +13,7 @@ PIECES = 2
 
 
 def _funnel(ops: Any, known: int) -> Any:
-    """Make ``funnel(words, by)``: 16 of 32 bytes, from byte `by` (0 to 15) on; it may be known."""
+    """Make ``funnel(words, by)``: 16 of 32 bytes, from byte `by` (0 to 15) on; or from `known`."""
     prmt, u32 = ops.prmt, ops.u32
     if known >= 0:
         chosen = ops.permute(tuple(range(known, known + 16)), 8)
@@ -38,7 +38,7 @@ def _funnel(ops: Any, known: int) -> Any:
 
 
 def _reversed(ops: Any, item: int) -> Any:
-    """Make the device function that puts the items of 16 bytes in reverse order."""
+    """Make the device function that reverses the items of 16 bytes."""
     prmt, u32 = ops.prmt, ops.u32
 
     @ops.device
