@@ -116,7 +116,7 @@ def _called(
 
 
 def _without_index(app: Sphinx) -> None:
-    """Leave out Sphinx's own index: search.js has another, and stemming takes an eighth of the time."""
+    """Skip Sphinx's own index: search.js has another, and stemming takes an eighth of the time."""
     app.builder.search = False
 
 
