@@ -24,6 +24,7 @@ version = release = arraybridge.__version__
 extensions = [
     "api_links",
     "myst_parser",
+    "notebooks",
     "numpydoc",
     "search_texts",
     "sphinx.ext.autodoc",
