@@ -1,6 +1,6 @@
 """Show what the copy kernels compile to on this machine, and what keeps them from the limit.
 
-python -m benchmarks.instructions        prints both tables, as in docs/machine_code.md
+python -m benchmarks.instructions        prints both tables of benchmarks/results/instructions.md
 """
 
 from __future__ import annotations

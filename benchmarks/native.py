@@ -1,6 +1,6 @@
 """Measure what the C extension gains: calls with it, without it, and by hand.
 
-python -m benchmarks.native    prints the table of docs/machine_code.md, nanoseconds per call
+python -m benchmarks.native    prints the table of benchmarks/results/native.md, nanoseconds per call
 """
 
 from __future__ import annotations

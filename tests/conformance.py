@@ -3,7 +3,7 @@
     make conformance SUITE=<checkout of data-apis/array-api-tests> [EXAMPLES=200] [WRITE=1]
 
 The checkout has its submodule `array-api`; its skip and xfail files, if any, are not used. Prints,
-and with ``--write`` keeps in docs/conformance.md, what passed and what failed on each namespace.
+and with ``--write`` keeps in benchmarks/results/conformance.md, what passed and what failed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import NamedTuple
 from benchmarks.timing import versions
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "conformance.md"
+PAGE = ROOT / "benchmarks" / "results" / "conformance.md"
 BEGIN, END = "<!-- {} examples: begin -->", "<!-- {} examples: end -->"
 
 UNDERNEATH = {

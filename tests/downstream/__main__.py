@@ -5,8 +5,8 @@
 The suites are those that the wheels of SciPy, array-api-extra, scikit-learn, xarray and Dask carry;
 none of their code is in this repository. Each runs on every namespace and on array-api-strict, the
 reference; Dask's runs on blocks of tensors and of Arrays, and on NumPy's. Prints, and with
-``--write`` keeps in docs/downstream.md, how many passed, and by name and cause each test that fails
-on a namespace and passes on the reference. Exits with 1 where the cause of one is not known
+``--write`` keeps in tests/downstream/results.md, how many passed, and by name and cause each test
+that fails on a namespace and passes on the reference. Exits with 1 if the cause of one is not known
 (`causes`).
 """
 
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--suites", nargs="+", default=list(SUITES), choices=SUITES)
     parser.add_argument("--libraries", nargs="+", default=["numpy", "torch"], metavar="LIBRARY")
     parser.add_argument(
-        "--write", action="store_true", help="keep the counts in docs/downstream.md"
+        "--write", action="store_true", help="keep the counts in tests/downstream/results.md"
     )
     parser.add_argument("--json", type=Path, help="a file for the outcome of every test")
     parser.add_argument("arguments", nargs="*", help="more for pytest, after --")

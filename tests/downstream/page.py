@@ -1,4 +1,4 @@
-"""docs/downstream.md, made from the outcomes of the tests."""
+"""tests/downstream/results.md, made from the outcomes of the tests."""
 
 from __future__ import annotations
 
@@ -15,31 +15,27 @@ from .causes import AS_STRICT, EXCUSED, cause_of
 from .suites import SUITES
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "downstream.md"
+PAGE = Path(__file__).with_name("results.md")
 
 INTRODUCTION = """\
 # Other projects' own tests
 
 SciPy, array-api-extra, scikit-learn and xarray test themselves on several array libraries, and
 their wheels contain those tests. Here they run on `arraybridge.xp.<library>` as one more library:
-pytest plugins add it to their lists of libraries, and none of their code is in this
-repository. Dask's tests of reductions, ufuncs and routines run on Dask arrays of
-[other blocks](engines.md#dask) than NumPy's: PyTorch's tensors (`torch`) and Arrays; the reference
-is Dask on NumPy, and a test in which no such block is made counts as skipped.
+pytest plugins add it to their lists of libraries, and none of their code is in this repository.
+Dask's tests of reductions, ufuncs and routines run on Dask arrays whose blocks are PyTorch tensors
+(`torch`) or Arrays; a test that makes no such block counts as skipped.
 
-Tests that the projects skip or excuse for a library by its name are not skipped or excused for
-ours, with [three exceptions](#exceptions-by-name). JAX's x64 is on, and PyTorch's default dtype is
-float64, except in Dask's.
-
-The reference of the others is array-api-strict: a test that fails there as well requires more than
-the standard.
+The reference is array-api-strict, and for Dask NumPy blocks: a test that fails there as well
+requires more than the standard. Tests that a project skips or excuses for a library by its name run
+here, with [three exceptions](#exceptions-by-name). JAX's x64 is on, and PyTorch's default dtype is
+float64, except in Dask's tests.
 
     make downstream
     make downstream SUITES="scipy xarray" LIBRARIES="numpy torch jax" WRITE=1
 
-The command exits with 1 if a test fails here, passes on the reference, and has no
-[listed](../tests/downstream/causes.py) cause. [Third-party programs](programs.md) has the results
-of single functions.
+The command exits with 1 if a test fails here, passes on the reference, and has no cause in
+[causes.py](causes.py). [Compatibility](../../docs/compatibility.md) has the counts.
 """
 
 

@@ -1,4 +1,4 @@
-"""Programs that nobody here wrote, run unchanged on Arrays, as docs/programs.md lists them."""
+"""Programs of other projects, run unchanged on Arrays: the calls of programs.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What share of a contiguous copy's speed a kernel would reach on an H100, and what it gains.
 
-    python -m tests.simt.fluid [--write]      the tables; into docs/cuda_model.md
+    python -m tests.simt.fluid [--write]      the tables; into benchmarks/results/cuda_model.md
 
 A multiprocessor is a closed queueing network, and the blocks that fit on it are its customers. A
 block needs some time of each of four servers, `Block.busy`, which blocks queue for, and is away for

@@ -1,6 +1,6 @@
 """What a copy would take on an H100, from the sectors and passes of sampled blocks.
 
-    python -m tests.simt.model [--write]      the table; into docs/cuda_model.md
+    python -m tests.simt.model [--write]      the table; into benchmarks/results/cuda_model.md
 
 Addresses alone are run: no byte, and no GPU. The time is that of the slowest of three resources.
 Memory moves each sector that an element lies in, once. L2 gives a block each sector of the source
@@ -37,7 +37,7 @@ PASSES = 132 * 1.755e9  # passes a second: one a cycle on each multiprocessor
 SAMPLE = 32  # blocks
 WAVE = 132 * 4  # blocks that are on the device at once
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cuda_model.md"
+PAGE = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "cuda_model.md"
 
 
 class Nest(NamedTuple):

@@ -72,5 +72,5 @@ def test_what_stays_gains_ten_percent(kernel: str) -> None:
 @pytest.mark.parametrize("name", [*NESTS][::3])  # two seconds each
 def test_the_page(name: str) -> None:
     if sass.versions() not in sass.PAGE.read_text():
-        pytest.skip(f"docs/{PAGE.name} was made with other versions than {sass.versions()}")
+        pytest.skip(f"{PAGE.name} was made with other versions than {sass.versions()}")
     assert list(fluid.row(NESTS[name])) == rows()[name], "run python -m tests.simt.fluid --write"

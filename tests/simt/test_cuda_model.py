@@ -31,7 +31,7 @@ each_layout = pytest.mark.parametrize("entry", LAYOUTS, ids=lambda entry: entry.
 
 
 def on_page(entry: Layout) -> str:
-    """The line of a layout in docs/cuda_model.md."""
+    """The line of a layout in benchmarks/results/cuda_model.md."""
     lines = model.PAGE.read_text().splitlines()
     return next(line for line in lines if line.startswith(f"| {entry.name} |"))
 
@@ -103,7 +103,7 @@ def drawn(number: int) -> Nest:
     "numbers", [range(20), pytest.param(range(20, 200), marks=pytest.mark.heavy)], ids=len
 )
 def test_other_nests(numbers: range) -> None:
-    """None is behind the elementwise kernel; what docs/cuda_model.md says of the rest."""
+    """None is behind the elementwise kernel; the rest is as in cuda_model.md."""
     beyond = []
     for nest in map(drawn, numbers):
         made, dst, src = model.plan_of(nest)

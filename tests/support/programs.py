@@ -1,4 +1,4 @@
-"""The programs of docs/programs.md, on one library, in a process of its own; prints JSON.
+"""The programs of tests/integration/programs.md, on one library, in one process; prints JSON.
 
     python -m tests.support.programs {numpy,torch,jax} [CLIENT] [--native]
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from .processes import ROOT
 
-PAGE = (ROOT / "docs" / "programs.md").read_text()
+PAGE = (ROOT / "tests" / "integration" / "programs.md").read_text()
 LIBRARIES = ("numpy", "torch", "jax")
 CAUSES = dict(re.findall(r"^(\d+)\. (.*)$", PAGE, re.MULTILINE))
 

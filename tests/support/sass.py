@@ -1,6 +1,6 @@
 """Machine code of the CUDA kernels, made and read without a device: PTX to SASS, and what it costs.
 
-`python -m tests.support.sass --write` writes docs/cuda_machine_code.md.
+`python -m tests.support.sass --write` writes benchmarks/results/cuda_machine_code.md.
 """
 
 from __future__ import annotations
@@ -395,7 +395,7 @@ def digest(case: Case) -> str:
     return sha256(text_of(case).encode()).hexdigest()[:8]
 
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cuda_machine_code.md"
+PAGE = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "cuda_machine_code.md"
 
 
 def versions() -> str:
@@ -436,7 +436,7 @@ def variant_row(case: Case) -> str:
 
 
 def page() -> str:
-    """What docs/cuda_machine_code.md says."""
+    """What benchmarks/results/cuda_machine_code.md says."""
     head, _, _ = PAGE.read_text().partition("<!-- written by")
     columns = ["layout", "plan", "registers", "instructions", "bytes", "vectors", "length", "PTX"]
     others = ["layout", "variant", "registers", "then", "instructions", "then", "PTX"]
