@@ -211,7 +211,7 @@ class Array(ArrayObject):
             The consumer's stream, by the standard's numbering; only for devices that have streams.
         max_version : (int, int), optional
             The newest version that the consumer reads. Without it, or below 1.0, the capsule is the
-            legacy one, which cannot say read-only: read-only memory is copied for it, unless
+            legacy one, which cannot express read-only: read-only memory is copied for it, unless
             ``copy=False``.
         dl_device : (int, int), optional
             Where the data shall be: the device of the array, or the CPU, ``(1, 0)``.

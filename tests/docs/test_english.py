@@ -1,0 +1,31 @@
+"""Pages, docstrings, messages and comments avoid the turns of phrase of `english`."""
+
+from tests.docs.english import PROSE, READ, SAYING, SOURCES, TURNS, found, tracked
+from tests.support.processes import ROOT
+
+#: Files that still have some.
+PENDING = (
+    "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/", "arraybridge/__main__.py",
+    "arraybridge/containers.py", "arraybridge/copies.py", "arraybridge/core/",
+    "arraybridge/dlpack/", "arraybridge/environment.py", "arraybridge/installed.py",
+    "arraybridge/layout.py", "arraybridge/libraries/", "arraybridge/meant.py",
+    "arraybridge/native/", "arraybridge/protocols/", "arraybridge/tree.py",
+    "tests/integration/test_library_pillow.py", "tests/unit/test_tree.py",
+)  # fmt: skip
+
+
+def places(names: list[str], turns: dict[str, str]) -> list[str]:
+    return [
+        place
+        for name in names
+        if not name.startswith(PENDING)
+        for place in found(ROOT / name, turns)
+    ]
+
+
+def test_what_users_read() -> None:
+    assert places(tracked(*PROSE, *READ), TURNS | SAYING) == []
+
+
+def test_sources() -> None:
+    assert places(tracked(*SOURCES), TURNS) == []
