@@ -145,7 +145,7 @@ class TestFace:
         assert (cpu.describe(*few), cpu.describe(*many)) == ("numpy copy", made.name)
 
     def test_streams_are_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"stream=0 .*pass None"):
+        with pytest.raises(ValueError, match=r"stream=0.*pass None"):
             cpu.copy(0, 0, (0,), (1,), (1,), 1, 0)
 
     @pytest.mark.parametrize("call", [lambda *layout: cpu.copy(0, 0, *layout), cpu.describe])
