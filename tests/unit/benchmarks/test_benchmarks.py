@@ -205,3 +205,13 @@ def test_every_section_of_the_results_is_a_module():
     from benchmarks.__main__ import SECTIONS
 
     assert all(find_spec(f"benchmarks.{name}") for name in SECTIONS)
+
+
+def test_the_page_of_what_is_worth_it_shows_each_measured_call():
+    from benchmarks.worth import PAGE, PLACE, cases, report
+
+    shown = PLACE.search(PAGE.read_text()).group()
+    for case in cases(8):
+        np.testing.assert_array_equal(items(case.ours()), items(case.peer()))
+        assert f"`{case.peer_name}`" in shown
+    assert report(side=8, rounds=1).count("\n| ") == shown.count("\n| ")
