@@ -12,7 +12,7 @@ from tests.matrix import cases, data, report
 from tests.matrix import run as matrix
 from tests.matrix.__main__ import command_line
 from tests.matrix.__main__ import main as run_main
-from tests.matrix.page import markdown
+from tests.matrix.page import tables
 from tests.support.unruly import UNRULY
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
@@ -117,13 +117,14 @@ def test_matrix_outlives_what_it_measures(unruly, case, verdict, why) -> None:
     assert why in cell.why
 
 
-def test_failures_are_told(unruly, capsys) -> None:
+def test_failures_are_reported(unruly, capsys) -> None:
     cells = unruly[1]
     assert {cell.case for cell in matrix.failures(cells)} == {
         f"{kind} contiguous" for kind in ("int8", "int16", "int32", "int64", "uint8")
     }
-    page = markdown(data.ran(cells, ["numpy", "unruly"], 1.0, "matrix"))
-    assert "**1\N{NO-BREAK SPACE}CRASH**" in page
+    assert "**1\N{NO-BREAK SPACE}CRASH**" in tables(
+        data.ran(cells, ["numpy", "unruly"], 1.0, "matrix")
+    )
     report.print_tables(cells, ["numpy", "unruly"], 1.0)
     out = capsys.readouterr().out
     assert "Failures" in out
@@ -163,12 +164,12 @@ def test_it_writes_its_tables(tmp_path, capsys) -> None:
     assert found["array_api_strict", "numpy", "structured"]["verdict"] == "n/a"
     assert found["numpy", "array_api_strict", "contiguous"]["ns"] > 0
     page = (tmp_path / "matrix.md").read_text()
-    assert "| numpy | - | 6\N{NO-BREAK SPACE}v 4\N{NO-BREAK SPACE}r |" in page
+    assert "| array_api_strict | 6 | 0 | 0 | 4 | " in page
     assert "0 failures" in page
     assert "0 failures" in out
 
 
-def test_the_page_says_what_to_type() -> None:
+def test_the_page_shows_the_command() -> None:
     words = ["--cases", "int*", "--docs", "docs"]
-    said = "python -m tests.matrix --cases 'int*' --docs docs"
-    assert command_line(words) == said
+    command = "python -m tests.matrix --cases 'int*' --docs docs"
+    assert command_line(words) == command
