@@ -15,11 +15,11 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by a m
 
 
 class ByType(dict[type, V], Generic[V]):
-    """The results of ``find`` for classes, each computed once and kept no longer than the class.
+    """The results of ``find`` by class, each computed once and kept no longer than its class.
 
-    A class that is there for good is a plain key, for speed: `lasting` has those results alone,
-    since looking one up in a plain dict is quicker than in one of a derived class. Others (classes
-    are made by the thousand too, each Mock has its own) are held weakly, and cost a call more.
+    Classes that are never deleted are plain keys: `lasting` holds only their results, because a
+    plain dict is faster than a subclass of it. Other classes (each Mock has its own, for one) are
+    referenced weakly, which costs one more call.
     """
 
     def __init__(self, find: Callable[[type], V]) -> None:
@@ -36,19 +36,19 @@ class ByType(dict[type, V], Generic[V]):
         cleared = self._cleared
         value = self.find(cls)
         if _lasts(cls):
-            if len(self) >= 1024:  # a module that is loaded again and again
+            if len(self) >= 1024:  # a module that is reloaded many times
                 super().clear()
                 self.lasting.clear()
             self[cls] = self.lasting[cls] = value
         else:
             passing, key = self._passing, id(cls)
             passing[key] = ref(cls, lambda _: passing.pop(key, None)), value
-        if cleared != self._cleared:  # while `find` ran: what it saw may be out of date
+        if cleared != self._cleared:  # while `find` ran: its result may be stale
             self.clear()
         return value
 
     def clear(self) -> None:
-        """Forget all results, those as well that are being found."""
+        """Forget all results, including those being computed."""
         self._cleared += 1
         super().clear()
         self.lasting.clear()

@@ -1,9 +1,9 @@
-"""Nested containers: the leaves of a tree, and the tree again with others in their place.
+"""Nested containers: the leaves of a tree, and the same tree with other leaves.
 
 Containers are lists, tuples, dicts, deques, ``UserDict``, mapping proxies, classes derived from
-these, and instances of dataclasses. Anything else is a leaf, including sets and other mappings
-(which may be files), but not the keys of a mapping. Of each kind `CONTAINERS` has one row; a caller
-may bring a table with more.
+these, and instances of dataclasses. Anything else is a leaf, including sets, other mappings (which
+may be files) and the keys of a mapping. `CONTAINERS` has one row per kind; a caller may pass a
+table with more.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Path = tuple[Any, ...]
 class Row:
     """One kind of container.
 
-    `children` lists what is in one, `keys` what each is called there: a name, or an index. `put`
-    makes one with other children, from the old one, its children and the new ones. `of` is None for
-    what is always a container; else it returns the row of an object, or None for a leaf.
+    `children` lists the children of a container, and `keys` their names or indices. `put` builds a
+    container from the old one, its old children and the new ones. `of` is None if every instance is
+    a container; otherwise it returns the row of an object, or None for a leaf.
     """
 
     __slots__ = ("always", "children", "keys", "of", "put")
@@ -40,7 +40,7 @@ class Row:
         keys: Callable[[Any], Iterable[Any]],
         put: Callable[[Any, list[Any], list[Any]], Any],
         of: Callable[[Any, IsLeaf], Row | None] | None = None,
-        always: bool = False,  # made anew although no child changes
+        always: bool = False,  # rebuild even if no child changes
     ) -> None:
         self.children, self.keys, self.put, self.of, self.always = children, keys, put, of, always
 
@@ -49,7 +49,7 @@ Rows = ByType[Row | None]
 
 
 class Node:
-    """A container, its children, and by their places those of them that are containers too."""
+    """A container, its children, and those of them that are containers, by position."""
 
     __slots__ = ("children", "inner", "row", "tree")
 
@@ -78,7 +78,7 @@ class Node:
             yield (*path, key), inner.get(place)
 
     def with_leaves(self, leaves: Iterable[Any]) -> Any:
-        """Return the container with other leaves: itself, if they are those that it has."""
+        """Return the container with other leaves, or itself if the leaves are the same objects."""
         try:
             return self._built(iter(leaves))
         except _Unlike as error:
@@ -113,8 +113,8 @@ class _Unlike(Exception):
 
 def _unlike(path: Path, tree: Any, why: str) -> TypeError:
     return TypeError(
-        f"{path_text(path) or 'the tree'}, of class {type(tree).__qualname__}, cannot be made anew "
-        f"from other children: {why}"
+        f"{path_text(path) or 'the tree'}, of class {type(tree).__qualname__}, cannot be rebuilt "
+        f"with other children: {why}"
     )
 
 
@@ -127,10 +127,10 @@ def path_text(path: Path) -> str:
 def flatten(
     tree: Any, is_leaf: IsLeaf = None, rows: Rows | None = None
 ) -> tuple[list[Any], Node | None]:
-    """List the leaves of a tree, in order; and return it as a `Node`, None if it is a leaf itself.
+    """List the leaves of a tree, in order, and return its `Node` (None if it is itself a leaf).
 
-    ``is_leaf`` says whether an object is a leaf although it looks like a container; not asked about
-    plain lists, tuples and dicts.
+    ``is_leaf`` decides whether an object is a leaf even if it looks like a container. It is not
+    called for plain lists, tuples and dicts.
     """
     rows = CONTAINERS if rows is None else rows
     leaves: list[Any] = []
@@ -166,9 +166,9 @@ def _node(row: Row, tree: Any, leaves: list[Any], is_leaf: IsLeaf, rows: Rows) -
 def mapped(function: Leaf, tree: Any, is_leaf: IsLeaf = None) -> Any:
     """Apply ``function`` to the leaves of ``tree``, in order; ``is_leaf`` is as in `flatten`.
 
-    Containers are of the classes that they were, made without their ``__init__``: a list or dict of
-    a derived class, and a dataclass's instance, is a shallow copy with new elements; a tuple's
-    attributes are taken along. Where no leaf changes, the container itself is returned.
+    Containers keep their classes, and no ``__init__`` is called: a subclass of list or dict, or a
+    dataclass instance, is copied shallowly and its elements replaced. A tuple keeps its attributes.
+    A container in which no leaf changes is returned itself.
     """
     row = CONTAINERS[type(tree)]
     if row is None:
@@ -189,7 +189,7 @@ def items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf = None) -> list[
 
 def _items(function: Leaf, trees: Iterable[Any], is_leaf: IsLeaf) -> list[Any]:
     found: list[Any] = []
-    for x in trees:  # torch.compile takes no comprehension that names the row
+    for x in trees:  # torch.compile does not support a comprehension here
         row = CONTAINERS[type(x)]
         found.append(function(x) if row is None else _mapped(row, function, x, is_leaf))
     return found
@@ -212,7 +212,7 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 def _endless() -> RecursionError:
     return RecursionError(
-        "a container is nested too deeply, or holds itself: pass its arrays without the cycle"
+        "containers are nested too deeply, or contain themselves: pass the arrays without the cycle"
     )
 
 
@@ -231,7 +231,7 @@ def derived(
     keys: Callable[[Any], Iterable[Any]],
     put: Callable[[Any, list[Any], list[Any]], Any],
 ) -> Row:
-    """Return the row of containers of which a caller may say that one is a leaf."""
+    """Return the row of a container type whose instances ``is_leaf`` may declare leaves."""
     row = Row(children, keys, put)
     row.of = lambda tree, is_leaf: None if is_leaf is not None and is_leaf(tree) else row
     return row
@@ -242,12 +242,12 @@ def _replacing(
     keys: Callable[[Any], Iterable[Any]],
     put: Callable[[Any, Any, Any], object],
 ) -> Row:
-    """Return the row of containers that are copied, to put in the copy what has changed."""
+    """Return the row of containers that are copied and changed in the copy."""
 
     def replaced(tree: Any, old: list[Any], new: list[Any]) -> Any:
         result = copy.copy(tree)
-        if result is tree:  # a member of an enumeration
-            raise TypeError("copy.copy returns it itself")
+        if result is tree:  # such as a member of an enumeration
+            raise TypeError("copy.copy returns the same object")
         for key, before, after in zip(keys(tree), old, new, strict=True):
             if after is not before:
                 put(result, key, after)
@@ -272,17 +272,17 @@ def _dataclass(cls: type) -> Row:
     every = [field.name for field in fields(cls)]
 
     def names(tree: Any) -> list[str]:
-        return [name for name in every if hasattr(tree, name)]  # or an empty slot
+        return [name for name in every if hasattr(tree, name)]  # a slot may be empty
 
     def values(tree: Any) -> list[Any]:
         return [getattr(tree, name) for name in names(tree)]
 
-    return _replacing(values, names, object.__setattr__)  # those of a frozen one, too
+    return _replacing(values, names, object.__setattr__)  # frozen dataclasses too
 
 
 def _beside(tree: Any) -> dict[str, Any]:
     attributes: dict[str, Any] = getattr(tree, "__dict__", {})
-    return attributes  # SciPy's results have arrays there
+    return attributes  # SciPy's results keep arrays there
 
 
 def _tuple_with(tree: Any, old: list[Any], new: list[Any]) -> Any:
@@ -309,7 +309,7 @@ _DERIVED = {
     ),
     list: _replacing(list, _indices, list.__setitem__),
     deque: _replacing(list, _indices, setitem),
-    dict: _replacing(_values, list, setitem),  # by the class's own way
+    dict: _replacing(_values, list, setitem),  # through the subclass's own method
     UserDict: _replacing(
         lambda tree: _values(tree.data),
         lambda tree: [*tree.data],

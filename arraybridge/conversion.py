@@ -1,4 +1,4 @@
-"""``convert`` and ``inspect``: from the array of one library to that of another."""
+"""``convert`` and ``inspect``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .core.cast_rules import Casting
 
 _DEVICES: frozenset[type] = frozenset({type(None), str, Device})
-# The parts of a key, with what stands for a keyword that is not given.
+# The parts of a key, with the values that stand for keywords left at their defaults.
 _KEY = (
     ("to", None),
     ("device", None),
@@ -123,7 +123,7 @@ def convert(
 
 
 def entry_as_spelled(kind: type, *key: Any) -> Entry | Deferred | Unwrapped:
-    """Return the entry of a type and the keywords of `convert`, in the order of `_KEY`."""
+    """Return the entry of a type for the keywords of `convert`, in the order of `_KEY`."""
     entry: Entry | Deferred | Unwrapped | None
     device, copy = key[1:3]
     try:
@@ -131,7 +131,7 @@ def entry_as_spelled(kind: type, *key: Any) -> Entry | Deferred | Unwrapped:
         if device is not None and device.__class__ not in _DEVICES:
             entry = None
         if copy is not None and copy is not True and copy is not False:
-            entry = None  # equal to one of these, and maybe an error
+            entry = None  # only equal to one of these, such as 1
     except (KeyError, TypeError):
         entry = None
     if entry is None:
@@ -144,14 +144,14 @@ def entry_as_spelled(kind: type, *key: Any) -> Entry | Deferred | Unwrapped:
 def _entered(
     kind: type, to: object, request: Request, key: tuple[Any, ...]
 ) -> Entry | Deferred | Unwrapped:
-    """Return the entry of a type and a request; remember it by the keywords as they are spelled."""
+    """Return the entry of a type and a request, and remember it under the keywords as spelled."""
     entry = entry_for(kind, library_named(to), request)
     device, copy = key[1:3]
     if type(device) in _DEVICES and (copy is None or copy is True or copy is False):
-        table = RECORDS[kind].table  # what only equals a keyword may be an error
+        table = RECORDS[kind].table  # a value that only equals a valid one may be an error
         if len(table) >= MOST:
             table.clear()
-        with suppress(TypeError):  # of a mapping of data types
+        with suppress(TypeError):  # a mapping of data types is not hashable
             table[key] = entry
             if key[1:] == _NOTHING_ASKED:
                 table[to] = entry  # for `front` and `viewed`
@@ -170,7 +170,7 @@ def entry_for(kind: type, target: Library, request: Request) -> Entry | Deferred
 
 
 class Unwrapped:
-    """The conversions of what stands for an array: an Array, an object of a protocol, a frame."""
+    """Conversions of objects that stand for arrays: an Array, a protocol's object, a frame."""
 
     def __init__(self, kind: type, target: Library, request: Request) -> None:
         from .protocols.objects import as_source
@@ -179,7 +179,7 @@ class Unwrapped:
         self._is_array = hasattr(kind, "__arraybridge__")
 
     def opened(self, given: Any, looking: bool = False) -> tuple[Any, Entry]:
-        """Return the array that is converted, and the entry of its type."""
+        """Return the array to convert and the entry of its type."""
         x: Any
         x, source = self._as_source(given, looking, self.target.name)
         if source.in_pieces and self.request.cast is not None:
@@ -187,7 +187,7 @@ class Unwrapped:
         return x, entry_of(type(x), source, self.target, self.request)
 
     def run(self, given: Any) -> Any:
-        """Convert what is given."""
+        """Convert the array inside an object."""
         x, entry = self.opened(given)
         try:
             return entry.run(x)
@@ -199,7 +199,7 @@ class Unwrapped:
 
 
 class Deferred:
-    """The conversions from and to a lazy library, which are done when its graph is computed."""
+    """Conversions from and to a lazy library, done when its graph is computed."""
 
     def __init__(self, lazy: Library, target: Library, request: Request) -> None:
         self.lazy, self.target = lazy, target
@@ -210,7 +210,7 @@ class Deferred:
             self._asked["cast"] = request.cast
 
     def run(self, x: Any) -> Any:
-        """Return a graph, or the array that it will be."""
+        """Return a graph, or the array that a graph will become."""
         return self.lazy.deferred(x, self.target, **self._asked)
 
 
@@ -223,7 +223,7 @@ def converted(
     copy: bool | None = None,
     alias_readonly: bool = False,
 ) -> Any:
-    """Convert as `convert` does, with a cast that was read from the keywords before."""
+    """Convert as `convert` does, with a cast already read from the keywords."""
     if cast is None:
         return convert(x, to, device=device, copy=copy, alias_readonly=alias_readonly)
     request = request_of(device, copy, alias_readonly)._replace(cast=cast)
@@ -231,7 +231,7 @@ def converted(
 
 
 def viewed(x: Any, to: object) -> Any:
-    """Return the view that `convert` makes of an array; None where it is not one by an edge."""
+    """Return the view that `convert` makes of an array, or None if no edge makes one."""
     try:
         entry = KNOWN[type(x)].table[to]
     except KeyError:
@@ -245,7 +245,7 @@ _NOTHING_ASKED = (None, None, False, "same_kind", None, type(None), None)
 def imported(x: Any, to: object, device: object = None, copy: bool | None = None) -> Any:
     """Convert as the standard's ``from_dlpack`` does: share memory wherever possible.
 
-    With libraries whose arrays never change too, although the memory may still be written.
+    Memory that may still be written is shared even with libraries whose arrays never change.
     """
     request = request_of(device, copy, share=True)
     return entry_for(type(x), library_named(to), request).run(x)

@@ -1,4 +1,4 @@
-"""``contiguous`` and ``copyto``: copies within one device, into new memory or the caller's."""
+"""``contiguous`` and ``copyto``: copies within one device, to new or existing memory."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
 
 
 def _entered(kind: type) -> Any:
-    """Return what makes arrays of a type contiguous, and remember it."""
+    """Find what makes arrays of a type contiguous, and remember it."""
     record = RECORDS[kind]
     entry: Any = None
     if record.library is not None:
@@ -87,7 +87,7 @@ def _entered(kind: type) -> Any:
 
 
 class _Others:
-    """What makes arrays of no library contiguous: what only supports a protocol."""
+    """Makes objects contiguous that only support a protocol."""
 
     @staticmethod
     def run(given: Any) -> Any:
@@ -97,18 +97,18 @@ class _Others:
             from .protocols.assembled import whole
 
             return _of_bare_memory(whole(x))
-        if x is given and library is not PROTOCOL:  # it has an interface, and no type that is known
+        if x is given and library is not PROTOCOL:  # a protocol's object of an unregistered type
             x, library = library.export(x), PROTOCOL
         return _of_bare_memory(x) if library is PROTOCOL else contiguous(x)
 
 
 class _Arrays:
-    """What makes Arrays contiguous."""
+    """Makes Arrays contiguous."""
 
     @staticmethod
     def run(x: Any) -> Any:
         """Return ``x`` itself, or another Array of the same library."""
-        from .array import Array, from_dlpack  # here, as native arrays need none of it
+        from .array import Array, from_dlpack  # native arrays do not need it
 
         native, library = x.__arraybridge__()
         if library is not PROTOCOL:
@@ -158,14 +158,14 @@ def copyto(dst: Any, src: Any, /) -> None:
     >>> ab.copyto(batch[1], np.arange(3))
     Traceback (most recent call last):
         ...
-    arraybridge.ConversionError: dst has dtype float32, src int64: no dtype is changed, cast
-        it first
+    arraybridge.ConversionError: dst has dtype float32, but src has int64: the dtypes must
+        match, so cast it first
     """
     _write(dst, src, "dst")
 
 
 def _write(out: Any, x: Any, name: str) -> None:
-    """Copy ``x`` into ``out``, the caller's argument `name`."""
+    """Copy ``x`` into ``out``, the argument called `name`."""
     destination, out_library = _destination(out, name)
     given, (x, library) = x, as_source(x)
     same = library is out_library and own_copies_serve() and not OBSERVERS
@@ -178,7 +178,7 @@ def _write(out: Any, x: Any, name: str) -> None:
     _check_fit(wanted, info, name)
     if OBSERVERS:
         call = "copyto" if name == "dst" else "contiguous(out=)"
-        notify_copy(f"{call} writes into memory that is there", info, out_library.name, call=call)
+        notify_copy(f"{call} writes into existing memory", info, out_library.name, call=call)
     if info.pending:
         x, library = as_source(library.resolve(x))
         info = library.describe(x)
@@ -196,11 +196,11 @@ def _write(out: Any, x: Any, name: str) -> None:
 def _write_off_host(
     out: Any, x: Any, out_library: Library, library: Library, info: TensorInfo
 ) -> None:
-    """Copy on a device, on the stream of what is written to."""
+    """Copy on a device, on the destination's stream."""
     if kernel_for(info.device) is None:
         if library is out_library and library.overwrite(out, x):
             return
-        why = no_kernel(info.device) or "arraybridge.register_kernel adds one"
+        why = no_kernel(info.device) or "add one with arraybridge.register_kernel"
         raise ConversionError(f"no kernel for {info.device}: {why}")
     stream = stream_of(out_library, info.device)
     written = out_library.export(out, stream)
@@ -214,7 +214,7 @@ def _write_off_host(
         read = library.export(x, stream)
     try:
         copy_into(written, read, stream)
-    except NoKernel:  # there is no compiler, and the next call will know
+    except NoKernel:  # there is no compiler; the next call knows
         if library is out_library and library.overwrite(out, x):
             return
         raise
@@ -224,7 +224,7 @@ def _write_off_host(
 
 
 def _destination(out: Any, name: str) -> tuple[Any, Library]:
-    """Return the array to write to, and its library; refuse what would be written to nobody's."""
+    """Return the destination and its library; refuse one whose writes nobody would see."""
     found: Any
     try:
         found, library = as_source(out)
@@ -232,11 +232,11 @@ def _destination(out: Any, name: str) -> tuple[Any, Library]:
         raise _no_destination(error, name) from None
     kind = type(out)
     if isinstance(out, np.generic):
-        why, remedy = "a scalar of NumPy never changes", f"numpy.asarray({name})"
+        why, remedy = "a NumPy scalar is immutable", f"numpy.asarray({name})"
     elif library is PROTOCOL and found is not out and not hasattr(kind, "__arraybridge__"):
         if not library.describe(found).copied:
             return found, library
-        why, remedy = f"{kind.__qualname__} hands over a copy", f"arraybridge.from_dlpack({name})"
+        why, remedy = f"{kind.__qualname__} exports a copy", f"arraybridge.from_dlpack({name})"
     else:
         return found, library
     raise ConversionError(
@@ -245,29 +245,29 @@ def _destination(out: Any, name: str) -> tuple[Any, Library]:
 
 
 def _no_destination(error: TypeError, name: str) -> TypeError:
-    """Make the error for a destination that is not an array in memory, or whose array is a copy."""
+    """Return the error for a destination that is not an array in memory or exports a copy."""
     why, _, code = str(error).partition(": pass ")
     if not code:
         return error
     source = "src" if name == "dst" else "x"
     made = re.sub(r"\bx\b", name, code)
     remedy = f"make it an array first, {name} = {made}"
-    if code.endswith("[...]"):  # a file's
-        remedy = f"assign by its library, {name}[...] = arraybridge.convert({source}, 'numpy')"
+    if code.endswith("[...]"):  # a file
+        remedy = f"assign through its library, {name}[...] = arraybridge.convert({source}, 'numpy')"
     return TypeError(f"{name} cannot be written: {why}; {remedy}")
 
 
 def _told_of(given: Any, info: TensorInfo) -> TensorInfo:
-    """Restate a refusal of the native array for the Array that was passed, if it was one."""
+    """Restate a refusal of a native array for the Array that was passed, if one was."""
     if info.refused is None or not hasattr(type(given), "__arraybridge__"):
         return info
     return info._replace(refused=of_native(info.refused))
 
 
 _FIT = {
-    "shape": "nothing is broadcast, reshape it first",
-    "dtype": "no dtype is changed, cast it first",
-    "device": "nothing leaves its device, arraybridge.convert(..., device=...) goes across",
+    "shape": "the shapes must match, so reshape it first",
+    "dtype": "the dtypes must match, so cast it first",
+    "device": "the devices must match, so copy it first, arraybridge.convert(..., device=...)",
 }
 
 
@@ -278,44 +278,44 @@ def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
     for what, rule in _FIT.items():
         ours, theirs = getattr(wanted, what), getattr(info, what)
         if ours != theirs and not (what == "device" and ours.host and theirs.host):
-            raise ConversionError(f"{name} has {what} {ours}, {source} {theirs}: {rule}")
+            raise ConversionError(f"{name} has {what} {ours}, but {source} has {theirs}: {rule}")
     if wanted.readonly or wanted.pending or wanted.refused:
         raise ConversionError(f"{name} cannot be written: {_why_not(wanted, name, source)}")
     if may_overlap_itself(wanted.shape, wanted.strides):
         raise ConversionError(
-            f"{name} cannot be written: several of its elements are one cell of memory, "
-            f"its strides are {wanted.strides}; {_instead(wanted, source)}"
+            f"{name} cannot be written: several of its elements share memory (strides "
+            f"{wanted.strides}); {_instead(wanted, source)}"
         )
 
 
-_LAZY = {  # pending, and the library's own assignment minds it
-    "byteorder": "its bytes are in foreign order, as {}.dtype.byteorder says",
-    "conj": "its conjugation is only marked",
-    "neg": "its negation is only marked",
-    "fraction": "its strides are no whole elements",
+_LAZY = {  # pending transformations that the library's own assignment respects
+    "byteorder": "its byte order is not native ({}.dtype.byteorder)",
+    "conj": "its conjugate bit is set",
+    "neg": "its negative bit is set",
+    "fraction": "its strides are not multiples of its item size",
 }
 
 
 def _why_not(wanted: TensorInfo, name: str, source: str) -> str:
-    """Return why something cannot be written to, and what to do."""
+    """Return why an array cannot be written, and what to do."""
     if wanted.refused:
         why, _, remedy = wanted.refused.partition(": ")
         if remedy.endswith(".detach()"):
             why = why.partition(" and would")[0].replace("would be lost silently", "are tracked")
             past = name + remedy.partition("x")[2]
-            return f"{why}, and would miss the write: pass {past} to write past them"
+            return f"{why}, and autograd would miss the write: pass {past} to write anyway"
         return f"{why}; {_instead(wanted, source)}"
     lazy = [_LAZY[what].format(name) for what in wanted.pending if what in _LAZY]
     if lazy and not wanted.readonly:
         value = f"arraybridge.convert({source}, '{wanted.library}')"
-        return f"{' and '.join(lazy)}: assign by its library, {name}[...] = {value}"
+        return f"{' and '.join(lazy)}: assign through its library, {name}[...] = {value}"
     return f"it is read-only; {_instead(wanted, source)}"
 
 
 def _instead(wanted: TensorInfo, source: str) -> str:
     unmade = wanted.library == PROTOCOL.name or "bitpacked" in wanted.pending
     library = "numpy" if unmade else wanted.library
-    return f"take a new array instead, arraybridge.convert({source}, '{library}', copy=True)"
+    return f"make a new array instead, arraybridge.convert({source}, '{library}', copy=True)"
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:

@@ -77,11 +77,11 @@ def explain(
 def explained(
     x: Any, entry: Entry | Deferred | Unwrapped
 ) -> tuple[Explained, Any, Entry, Plan, TensorInfo]:
-    """Return the route of an array by an entry, and of what stands for it: entry, plan, and all."""
+    """Return an array's route by an entry, and the array, entry, plan and description inside it."""
     if isinstance(entry, Deferred):
         raise TypeError(
             f"the blocks of a {entry.lazy.name} array are converted when they are computed, each "
-            "by a route of its own: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
+            "by its own route: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
         )
     given = x
     if isinstance(entry, Unwrapped):
@@ -92,7 +92,7 @@ def explained(
     found, info = entry.planned(x)
     route: Any = found.route(info, Explained)
     if x is not given and entry.source is entry.target and route.kind == "view":
-        route = route._replace(why=f"the {type(given).__name__} holds one")
+        route = route._replace(why=f"it is inside the {type(given).__name__}")
     if route.kind == "refuse" and hasattr(type(given), "__arraybridge__"):
         route = route._replace(why=of_native(route.why))
     route.info = info
@@ -102,7 +102,7 @@ def explained(
 
 
 class Explained(Route):
-    """A route with the array that it starts from; the array that a copy makes is derived of it."""
+    """A route with the array that it starts from, from which the copy's description is derived."""
 
     info: TensorInfo | None = None
     in_pieces = False  # `Library.in_pieces` of the source

@@ -1,15 +1,15 @@
 """Arithmetic on shapes and strides: contiguity, spans, canonical forms.
 
-Nothing here knows an array, a library or an address: shapes and strides are plain tuples of
-``int``. Every function that needs a scale takes ``itemsize``: pass the item size in bytes with
-strides in **bytes**, or leave it at 1 with strides in **elements**. Three rules hold throughout,
-and are NumPy's "relaxed strides":
+Nothing here depends on an array, a library or an address: shapes and strides are plain tuples of
+``int``. Functions with an ``itemsize`` take strides in **bytes** with the item size in bytes, or
+strides in **elements** with ``itemsize=1``. Three rules hold throughout, which are NumPy's "relaxed
+strides":
 
 * the stride of an axis with extent 0 or 1 is never used to reach an element, so it is ignored;
 * a shape with an extent of 0 has no elements, so it is contiguous in every order;
-* ``strides=None`` (where it is allowed) is C order, as in DLPack and the buffer protocol.
+* ``strides=None`` (if allowed) is C order, as in DLPack and the buffer protocol.
 
-Layouts repeat: what every conversion or copy asks is cached, and costs 0.1 µs instead of 0.4 to 7.
+Results are cached, since layouts repeat: 0.1 µs instead of 0.4 to 7.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from math import prod
 from typing import NamedTuple
 
 MAX_NDIM = 64  # NumPy's limit, the largest of any library
-#: Items up to which NumPy, or the library that wants the copy, serves: no process waits for a
-#: compiler, and a call costs what NumPy's does. Items and not bytes, since NumPy moves items one by
-#: one; wider ones than 16 bytes count as several. Found by ``benchmarks/copy_sizes.py``: planning
-#: and the call of a kernel cost 6 µs, which is what NumPy takes for about so many.
+#: The most items for which NumPy or the target copies, instead of a kernel: no process waits for a
+#: compiler, and a call costs what NumPy's does. Items wider than 16 bytes count as several. Found
+#: by ``benchmarks/copy_sizes.py``: planning and calling a kernel take 6 µs, as NumPy does for about
+#: this many.
 SMALL = 32 * 1024
-_MAX_STRIDE = 2**63 - 1  # what a DLTensor holds
+_MAX_STRIDE = 2**63 - 1  # the largest in a DLTensor
 
-#: The names that `classify` gives, with their meaning, in the order in which they are tried.
+#: The names that `classify` returns and their meanings, in the order in which they are tried.
 LAYOUTS: dict[str, str] = {
-    "c": "dense, last axis fastest (also: one element, none)",
+    "c": "dense, last axis fastest (also one element or none)",
     "fortran": "dense, first axis fastest",
     "permuted": "dense, axes in another order",
     "broadcast": "an axis of several elements has stride 0: the elements share memory",
@@ -65,19 +65,19 @@ def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     step = itemsize
     for extent in reversed(shape):
         strides.append(step)
-        step *= int(extent) or 1  # cached: NumPy's integers must not come back to others
+        step *= int(extent) or 1  # results are cached: no NumPy integers
     strides.reverse()
     return tuple(strides)
 
 
 def f_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
-    """Strides of the dense Fortran-ordered layout (first axis fastest); see `c_strides`."""
+    """Return the strides of the dense Fortran-ordered layout (first axis fastest)."""
     return c_strides(shape[::-1], itemsize)[::-1]
 
 
 @lru_cache(1024)
 def in_bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Strides in elements as strides in bytes."""
+    """Convert strides in elements to strides in bytes."""
     return tuple(stride * itemsize for stride in strides)
 
 
@@ -85,10 +85,10 @@ def in_bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 def in_elements(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> tuple[tuple[int, ...], bool]:
-    """Strides in bytes as strides in elements, and whether those are whole numbers.
+    """Convert strides in bytes to strides in elements; return whether those are whole numbers too.
 
-    Those that reach an element are rounded down where they are not multiples of `itemsize`. Those
-    that reach none, and are negative or not whole, are as in a dense array, and count as whole.
+    Strides that are not multiples of `itemsize` are rounded down. Those that reach no element, and
+    are negative or not whole, are replaced by a dense array's, and count as whole.
     """
     steps = list(c_strides(shape))
     whole, empty = True, 0 in shape
@@ -110,7 +110,7 @@ def is_c_contiguous(
     """Whether the elements are one dense block with the last axis fastest.
 
     `strides` are in bytes with `itemsize` in bytes, in elements with ``itemsize=1``; None is C
-    order. It is what ``numpy.ndarray.flags.c_contiguous`` says of the same layout.
+    order. Agrees with ``numpy.ndarray.flags.c_contiguous``.
     """
     if strides is None or 0 in shape:
         return True
@@ -131,10 +131,10 @@ def is_f_contiguous(
 
 
 def is_compact(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> bool:
-    """Whether the elements are one dense block with the axes in any order, none backwards.
+    """Whether the elements are one dense block with the axes in any order, none negative.
 
-    This is what JAX takes through DLPack (jax-ml/jax#17784: it derives a minor-to-major permutation
-    and refuses pitches, zeros and negatives).
+    JAX takes this through DLPack (jax-ml/jax#17784: it derives a minor-to-major permutation, and
+    refuses pitches, zeros and negatives).
     """
     if strides is None or 0 in shape:
         return True
@@ -149,10 +149,10 @@ def is_compact(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize
 
 
 def is_non_negative(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
-    """Whether no axis runs backwards.
+    """Whether no axis has a negative stride.
 
-    Axes of extent 0 or 1 are not looked at. A consumer that does look (``torch.from_dlpack`` aborts
-    on any negative stride) is safe when it is handed `relaxed` strides.
+    Axes of extent 0 or 1 are ignored. Pass `relaxed` strides to consumers that do not ignore them:
+    ``torch.from_dlpack`` aborts on any negative stride.
     """
     if strides is None or 0 in shape:
         return True
@@ -160,7 +160,7 @@ def is_non_negative(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> 
 
 
 def is_broadcast(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
-    """Whether an axis of two or more elements has stride 0: its elements are one cell."""
+    """Whether an axis of two or more elements has stride 0."""
     if strides is None or 0 in shape:
         return False
     return any(stride == 0 for extent, stride in zip(shape, strides, strict=True) if extent != 1)
@@ -172,11 +172,10 @@ def relaxed(
 ) -> tuple[int, ...]:
     """Set the strides that reach no element to those of a dense array.
 
-    Consumers that compare strides literally refuse, or abort on, zero-size and size-1 axes with
-    unusual strides (microsoft/onnxruntime#27450, jax-ml/jax#25066). Where the extent is 2 or more,
-    a stride stays. On an axis of extent 1 it is the step past the axis after it. They are
-    `c_strides` where `strides` is None, or C-contiguous, or there is no element; `f_strides` where
-    it is Fortran-contiguous.
+    Consumers that compare strides literally refuse, or abort on, axes of extent 0 or 1 with unusual
+    strides (microsoft/onnxruntime#27450, jax-ml/jax#25066). The stride of an axis of extent 1
+    becomes the step past the next axis. The result is `c_strides` if `strides` is None or
+    C-contiguous or there is no element, and `f_strides` if it is Fortran-contiguous.
     """
     if strides is None or 0 in shape:
         return c_strides(shape, itemsize)
@@ -198,10 +197,9 @@ def relaxed(
 
 
 def exported(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """Return strides as consumers get them: the array's own, but for negative ones of no effect.
+    """Return the array's strides, but `relaxed` if a negative one reaches no element.
 
-    PyTorch's import aborts the process on any negative stride. `relaxed` replaces those that reach
-    no element.
+    PyTorch's import aborts the process on any negative stride.
     """
     if min(strides, default=0) >= 0:
         return strides
@@ -210,7 +208,7 @@ def exported(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...
 
 
 def classify(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> str:
-    """Name a layout by the first word of `LAYOUTS` that holds."""
+    """Return the first name in `LAYOUTS` that describes a layout."""
     if is_c_contiguous(shape, strides, itemsize):
         return "c"
     if is_f_contiguous(shape, strides, itemsize):
@@ -231,13 +229,13 @@ _TRIES = 10_000  # of `may_overlap_itself`: 30 ms at most
 def may_overlap_itself(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> bool:
-    """Whether two elements share a byte; True also where that would take too long to find out.
+    """Whether two elements may share a byte; True if that would take too long to rule out.
 
-    False is a proof. It is quick where each axis, sorted by stride, steps past everything that the
-    ones before it span, as in slices, steps, flips and permutations of dense arrays. Else it is a
-    bounded Diophantine problem, NP-hard in the number of axes: elements whose indices differ by
-    ``d`` share a byte where ``abs(d . strides) < itemsize``. Every ``d`` is tried that the axes
-    with smaller strides could still bring there, and after `_TRIES` of them the answer is True.
+    It is quick if each axis, sorted by stride, steps past everything that the axes before it span,
+    as in slices, flips and permutations of dense arrays. Otherwise it is a bounded Diophantine
+    problem, NP-hard in the number of axes: elements whose indices differ by ``d`` share a byte if
+    ``abs(d . strides) < itemsize``. Every ``d`` that the axes with smaller strides can still
+    compensate is tried, up to `_TRIES`.
     """
     if strides is None or 0 in shape:
         return False
@@ -248,7 +246,7 @@ def may_overlap_itself(
     ]
     axes.sort()
     nested = True
-    reaches = [itemsize - 1]  # how far the axes with smaller strides go, an item included
+    reaches = [itemsize - 1]  # how far the axes with smaller strides reach, including an item
     for stride, most in axes:
         nested = nested and stride > reaches[-1]
         reaches.append(reaches[-1] + stride * most)
@@ -260,7 +258,7 @@ def _overlap_found(axes: list[tuple[int, int]], reaches: list[int]) -> bool:
     if axes[0][0] == 0:
         return True
     tries = _TRIES
-    # (axes left, how far apart the elements are, whether an index differs); of a difference and its
+    # (axes left, distance between the elements, whether an index differs). Of a difference and its
     # negative one is enough.
     pending = [(len(axes), 0, False)]
     while pending:
@@ -282,9 +280,9 @@ def _overlap_found(axes: list[tuple[int, int]], reaches: list[int]) -> bool:
 
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> tuple[int, int]:
-    """Bytes that the elements cover, relative to the pointer to the element with all indices 0.
+    """Return the bytes that the elements cover, relative to the element with all indices 0.
 
-    They lie in ``[low, high)``: `low` is 0 or negative. ``(0, 0)`` where there is no element.
+    The range is ``[low, high)``, with `low` at most 0; ``(0, 0)`` without elements.
     """
     if 0 in shape:
         return 0, 0
@@ -300,22 +298,21 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int)
 
 
 class Canonical(NamedTuple):
-    """A copy between two layouts, in the fewest axes and the widest items; made by `canonical`.
+    """A copy between two layouts, with the fewest axes and the widest items; see `canonical`.
 
-    The copy is: for every index ``i`` of `shape`, `itemsize` bytes from ``src + src_offset + i .
+    For every index ``i`` of `shape`, `itemsize` bytes are copied from ``src + src_offset + i .
     src_strides`` to ``dst + dst_offset + i . dst_strides``, all in **bytes**.
     """
 
-    # Extents, all at least 2, outermost first. ``()`` is one run of bytes; ``(0,)`` is nothing to
-    # copy.
+    # Extents, all at least 2, outermost first. ``()`` is one run of bytes; ``(0,)`` is no copy.
     shape: tuple[int, ...]
-    # Never negative, and fall from the first axis to the last; a stride of 0 (several elements into
-    # one cell) comes first.
+    # Never negative, and descending, except that strides of 0 (several elements share memory) come
+    # first.
     dst_strides: tuple[int, ...]
     src_strides: tuple[int, ...]
-    # The caller's, or a multiple of it where a run of bytes is contiguous on both sides.
+    # The caller's, or a multiple of it if runs of bytes are contiguous on both sides.
     itemsize: int
-    # From the caller's pointers to the first item: not 0 where an axis was flipped.
+    # From the caller's pointers to the first item: not 0 if an axis was flipped.
     dst_offset: int = 0
     src_offset: int = 0
 
@@ -327,23 +324,22 @@ def canonical(
     src_strides: tuple[int, ...],
     itemsize: int,
 ) -> Canonical:
-    """Restate a copy of one layout to another in the fewest axes and the widest items.
+    """Restate a copy from one layout to another with the fewest axes and the widest items.
 
-    As the transposition libraries do (HPTT, cuTENSOR, Eigen, CCCL's ``copy``, NVIDIA/cccl#7823),
-    unit axes are dropped; axes along which the destination runs backwards are reversed; axes are
-    put in the order of the destination's strides, so that it is written forwards; neighbors that
-    step as one axis on both sides are fused; and the last axis becomes part of the item where it is
-    contiguous on both sides. It is the same copy: every byte comes from where it came from, only
-    the order of the moves differs, which matters only where the destination overlaps itself.
+    As in transposition libraries (HPTT, cuTENSOR, Eigen, CCCL's ``copy``, NVIDIA/cccl#7823), axes
+    of extent 1 are dropped; axes with negative destination strides are reversed; axes are sorted by
+    destination stride, so that the destination is written forwards; neighboring axes that step as
+    one on both sides are fused; and the last axis becomes part of the item if it is contiguous on
+    both sides. Only the order of the moves changes, which matters only if the destination overlaps
+    itself.
 
-    Strides are in **bytes**, of any sign, zero included. Contiguous to contiguous gives ``shape ==
-    ()``, whatever the order of the axes, so long as it is one order. ValueError where the three
-    tuples differ in length.
+    Strides are in **bytes** and may be negative or zero. A copy between contiguous layouts of the
+    same axis order has ``shape == ()``. ValueError if the lengths of the tuples differ.
     """
     if not len(shape) == len(dst_strides) == len(src_strides):
         raise ValueError(
             f"shape has {len(shape)} axes, dst_strides {len(dst_strides)}, "
-            f"src_strides {len(src_strides)}: pass one stride an axis"
+            f"src_strides {len(src_strides)}: pass one stride per axis"
         )
     axes = []
     dst_offset = src_offset = 0
@@ -381,7 +377,7 @@ def _outermost_first(axis: tuple[int, int, int]) -> tuple[bool, int, int]:
 
 
 def _fused(axes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Order ``(dst stride, src stride, extent)`` by stride, fuse what steps as one axis."""
+    """Sort ``(dst stride, src stride, extent)`` by stride, and fuse axes that step as one."""
     axes.sort(key=_outermost_first)
     fused = [axes[0]]
     for dst, src, extent in axes[1:]:
@@ -394,9 +390,9 @@ def _fused(axes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 
 class Memory:
-    """Memory at an address, for ``numpy.asarray``: the array keeps this object, and so the owner.
+    """Memory at an address, for ``numpy.asarray``: the array keeps this object and so the owner.
 
-    Strides are in bytes, None for C order. Source: NumPy's array interface protocol, version 3.
+    Strides are in bytes; None is C order. Source: NumPy's array interface protocol, version 3.
     """
 
     __slots__ = ("__array_interface__", "owner")

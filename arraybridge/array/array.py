@@ -330,7 +330,7 @@ class Array(ArrayObject):
             if result is None:
                 raise
             if OBSERVERS:
-                notify_copy("its elements lie in several chunks", self.info, "numpy")
+                notify_copy("its elements are in several chunks", self.info, "numpy")
         if dtype is None or result.dtype == dtype:
             return result
         if copy is False:

@@ -1,1 +1,1 @@
-"""Plan a route from data alone, then execute it; the registries of libraries and kernels."""
+"""Plan a conversion from metadata, then execute it; the registries of libraries and kernels."""

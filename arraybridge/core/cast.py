@@ -1,8 +1,8 @@
-"""What copies an array to another data type or layout: a library's own cast, or NumPy's.
+"""Copies to another data type or layout: by NumPy or by a library's own cast.
 
-NumPy casts on the host, in one pass into a block that every library takes as a view. A library
-casts by itself what is elsewhere, what is its own (gradients flow through), and on the host where
-it is quicker and gives the same values.
+On the host NumPy casts, in one pass, into a block that every library takes as a view. A library
+casts its own arrays (gradients flow through), arrays on other devices, and host arrays for which it
+is faster and gives the same values.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .records import ConversionError, TensorInfo, first_line
 from .registry import library_named, library_of_type
 
 _CHUNK = 1 << 14  # elements that are cast and compared while they are in the cache
-_LARGE = 1 << 15  # elements from which threads pay
+_LARGE = 1 << 15  # elements from which several threads are faster
 _UINT8 = DataType.named("uint8")
 
 
 def caster_of(
     info: TensorInfo, source: Library, target: Library, dtype: DataType, axes: tuple[int, ...]
 ) -> Library | None:
-    """Return the library that casts: NumPy, the array's, or the target; None if none can."""
+    """Return the library that casts: NumPy, the source or the target; None if none can."""
     if source is target and source.can_cast(info, dtype, axes):
         return source
     numpy = library_named("numpy")
@@ -45,7 +45,7 @@ def caster_of(
 
 
 def _has_device(library: Library, device: Device) -> bool:
-    """Whether a library has arrays on a device, here and now."""
+    """Whether a library can use a device on this machine."""
     if device.type not in library.accepts.devices:
         return False
     with suppress(ConversionError):
@@ -62,7 +62,7 @@ class CastCopy(NamedTuple):
     dtype: DataType
     casting: str
     axes: tuple[int, ...]  # from the outermost in memory to the innermost
-    onward: Any  # a `Plan` of what follows, unless the target takes a view of what is made
+    onward: Any  # a `Plan` for the rest; None if the target takes a view of the result
     given: TensorInfo  # what is cast
 
     def __str__(self) -> str:
@@ -74,10 +74,10 @@ class CastCopy(NamedTuple):
         return by if self.onward is None else f"{by}, then {self.onward.copier}"
 
     def edge(self, take: Callable[[Any], Any] | None, aligned: bool) -> Callable[[Any], Any] | None:
-        """Return the cast as a function of the array alone, if libraries have all of it.
+        """Return the cast as a function of the array, if the libraries' own functions can do it.
 
-        `take` is the target's view of what is cast, to `aligned` memory if it wants that. NumPy
-        casts small arrays only: what is large is cast into a block, by whom it may take less time.
+        `take` is the target's view of the result, of `aligned` memory if it needs that. NumPy casts
+        only small arrays here: a large one is cast into a block, which may be faster.
         """
         library, source, given, dtype, axes = (
             self.library, self.source, self.given, self.dtype, self.axes,
@@ -106,7 +106,7 @@ class CastCopy(NamedTuple):
 
         steps: list[Callable[[Any], Any]] = [cast]
         if source is not numpy:
-            # A view may lock the storage of what it shows, which a cast does not: of a copy it may.
+            # A view may lock its array's storage, which a cast must not; a copy's may be locked.
             copy = source.copy_small
             view = edge_between(source, numpy, given, new=copy is not None)
             if view is None:
@@ -117,7 +117,7 @@ class CastCopy(NamedTuple):
     def copy(
         self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``: an array of the target, the source, or NumPy."""
+        """Copy ``x`` to an array of the target, the source, or NumPy."""
         library = self.library
         if library.name == "numpy" and info.device.host and not info.refused:
             return self._on_host(x, source, target, info, device)
@@ -130,7 +130,7 @@ class CastCopy(NamedTuple):
         return made
 
     def _by(self, library: Library, x: Any, info: TensorInfo) -> object:
-        """Copy ``x`` by its library."""
+        """Copy ``x`` with its library."""
         try:
             made = library.astype(x, self.dtype, self.axes)
         except ConversionError:
@@ -154,7 +154,7 @@ class CastCopy(NamedTuple):
     def _on_host(
         self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy host memory to a block that starts at a multiple of 64 bytes."""
+        """Copy host memory to a block aligned to 64 bytes."""
         numpy: Any = self.library
         if info.pending and source is not numpy:
             x = resolved(x, source, info)
@@ -170,9 +170,9 @@ class CastCopy(NamedTuple):
             self._fill(block, x, numpy, source, target, info, back)
         if axes != tuple(range(len(axes))):
             block = _permuted(block, back)
-        if device.type == CPU.type:  # the target may tell several apart
+        if device.type == CPU.type:  # the target may have several CPU devices
             block.device = device
-        if self.onward is not None:  # a block is a view to NumPy, and a route goes on from there
+        if self.onward is not None:  # the rest of the route starts from a NumPy array
             return numpy.wrap(block)
         return target.wrap(block, move=True)
 
@@ -186,7 +186,7 @@ class CastCopy(NamedTuple):
         info: TensorInfo,
         back: list[int],
     ) -> None:
-        """Cast the elements of ``x`` into a block whose axes are in the order of memory."""
+        """Cast the elements of ``x`` into a block whose axes are in memory order."""
         checked = self.casting == "same_value"
         if not (checked or info.pending) and info.size >= _LARGE:
             for library in (source, target):
@@ -203,7 +203,7 @@ class CastCopy(NamedTuple):
 
 
 def _fills(block: ManagedTensor, read: ManagedTensor, library: Library) -> bool:
-    """Whether a library that may be quicker than NumPy has filled a block."""
+    """Whether a library that may be faster than NumPy has filled a block."""
     accepts = library.accepts
     if any(
         dtype.name not in accepts.dtypes for dtype in (read.dtype, block.dtype)
@@ -241,7 +241,7 @@ def _assign_checked(new: Any, old: Any, given: DataType, made: DataType, numpy: 
     """Cast one NumPy array into another of its shape; raise at the first value that changes."""
     if 0 in new.shape:
         return
-    # NumPy would warn of the imaginary parts, which are looked at.
+    # NumPy would warn about discarded imaginary parts, which `changed` compares.
     real = given.code == DataTypeCode.COMPLEX != made.code
     done = 0
     with np.errstate(all="ignore"):
@@ -256,7 +256,7 @@ def _assign_checked(new: Any, old: Any, given: DataType, made: DataType, numpy: 
 
 
 def _chunks(old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
-    """Walk two arrays in C order; what is small, at once."""
+    """Walk two arrays in C order, small ones in one step."""
     if new.size <= _CHUNK:
         yield old, new
         return
@@ -271,7 +271,7 @@ def _changed(old: Any, new: Any, at: tuple[int, ...], dtype: DataType) -> Conver
     old, new = (getattr(x, "item", lambda x=x: x)() for x in (old, new))
     return ConversionError(
         f"casting='same_value', but {old!r} at index {at} would become {new!r} in {dtype}: pass "
-        "another casting to take it, or a data type that has the value"
+        "another casting to accept that, or a data type that holds the value"
     )
 
 
@@ -286,10 +286,10 @@ Cast = Callable[[Any, DataType], Any]
 
 
 def changed(old: Any, new: Any, given: DataType, made: DataType, cast: Cast) -> Any:
-    """Return an array of bools: where `new`, which `cast` made of `old`, has another value.
+    """Return a boolean array, true where `new`, cast from `old`, has another value.
 
-    What comes back from a cast of a value that does not fit depends on the machine, hence more than
-    one comparison. NaN counts as the same as NaN, -0.0 as 0.0.
+    The result of casting a value out of range depends on the machine, hence several comparisons.
+    NaN equals NaN, and -0.0 equals 0.0.
     """
     if given.code == DataTypeCode.COMPLEX:
         part = DataType(DataTypeCode.FLOAT, given.bits // 2)
@@ -311,7 +311,7 @@ def changed(old: Any, new: Any, given: DataType, made: DataType, cast: Cast) -> 
         return differ | (new < 0)
     if not whole and not into_whole:
         return differ & ~((old != old) & (new != new))
-    # Beyond the integers' range a cast gives anything, the extreme value that it came from as well.
+    # Out of range, a cast may return any integer, even the extreme one that compares equal.
     if whole:
         wide = cast(new, _wide(made))
         end = 2.0 ** (given.bits + _BITS[given.code])
@@ -322,5 +322,5 @@ def changed(old: Any, new: Any, given: DataType, made: DataType, cast: Cast) -> 
 
 
 def _wide(dtype: DataType) -> DataType:
-    """Return a real data type that has all values of another; JAX may have 32 bits alone."""
+    """Return a real data type that has all values of another; JAX may only have 32 bits."""
     return _FLOAT32 if dtype.bits <= 32 else _FLOAT64

@@ -1,7 +1,7 @@
-"""Data types as anybody spells them, and which casts a rule of NumPy's allows.
+"""Data types in any spelling, and the casts that NumPy's rules allow.
 
-Between NumPy's own types the rules are NumPy's. Those of ml_dtypes and DLPack follow the same
-ideas: safe is a cast that keeps every value, same_kind one that leads to no lesser kind.
+Between NumPy's own types the rules are NumPy's. For ml_dtypes and DLPack types they are analogous:
+a safe cast keeps every value, a same_kind cast does not go to a lesser kind.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _NATIVE = frozenset(
 
 
 def data_type_named(dtype: object) -> DataType:
-    """Read a data type: a DataType, a name, NumPy's or any library's own object, a Python type.
+    """Read a data type: a DataType, a name, an object of NumPy or another library, a Python type.
 
-    ValueError for a name that DLPack does not have, and a foreign byte order; TypeError for what is
-    no data type.
+    ValueError for a name that DLPack lacks or a non-native byte order; TypeError for any other
+    object.
     """
-    key = type(dtype), dtype  # some compare equal to those of others, and some warn of it
+    key = type(dtype), dtype  # some compare equal to another library's, and some warn of it
     try:
         found = _known.get(key)
     except TypeError:  # unhashable
@@ -70,14 +70,14 @@ def _read(dtype: Any) -> DataType:
 
 
 def _of_numpy(dtype: Any) -> DataType | None:
-    """Return what NumPy takes for one of its data types, or one of ml_dtypes; else None."""
+    """Return the type if NumPy reads it as one of its own or of ml_dtypes, or None."""
     try:
         known = np.dtype(dtype)
     except (TypeError, ValueError):
         return None
     if not known.isnative:
-        raise ValueError(f"dtype is {dtype!r}: arrays are made in the machine's own byte order")
-    named = known.name in _NATIVE or known.isbuiltin == 2  # not the machine's own long double
+        raise ValueError(f"dtype is {dtype!r}: pass a data type in native byte order")
+    named = known.name in _NATIVE or known.isbuiltin == 2  # not long double
     return BY_NAME.get(known.name) if named else None
 
 
@@ -87,13 +87,13 @@ def _unknown(name: str) -> DataType:
 
 def _no_dtype(dtype: object) -> TypeError:
     return TypeError(
-        "dtype is a data type of a library or of NumPy, its name, or float, int, bool or complex; "
-        f"got {dtype!r}"
+        "dtype must be a data type of NumPy or another library, its name, float, int, bool or "
+        f"complex; got {dtype!r}"
     )
 
 
 def checked_casting(casting: object) -> str:
-    """Return the argument `casting`; ValueError if it is none of `CASTINGS`."""
+    """Return the argument `casting`, or raise ValueError if it is not one of `CASTINGS`."""
     if isinstance(casting, str) and casting in CASTINGS:
         return casting
     raise ValueError(f"casting is {casting!r}{meant(casting, CASTINGS)}")
@@ -101,7 +101,7 @@ def checked_casting(casting: object) -> str:
 
 @lru_cache(1024)
 def allowed(given: DataType, wanted: DataType, casting: str) -> bool:
-    """Whether a rule allows a cast; ``"same_value"`` allows all, and looks at the values."""
+    """Whether a rule allows a cast; ``"same_value"`` allows all and checks the values."""
     if casting in ("unsafe", "same_value") or given == wanted:
         return True
     if casting in ("no", "equiv"):
@@ -131,8 +131,8 @@ def _same_kind(given: DataType, wanted: DataType) -> bool:
     return kind_of_numbers(given) <= kind_of_numbers(wanted)
 
 
-# Digits of the significand, the exponents of the largest and of the least (subnormal) value, and
-# whether it has infinities, negative numbers and zero.
+# Significand digits, the exponents of the largest and the least (subnormal) value, and whether the
+# type has infinities, negative numbers and zero.
 _FLOATS: dict[str, tuple[int, int, int, bool, bool, bool]] = {
     "float16": (11, 15, -24, True, True, True),
     "bfloat16": (8, 127, -133, True, True, True),
@@ -172,8 +172,8 @@ def _keeps(given: DataType, wanted: DataType) -> bool:
     if ours == _BOOL:
         return zero and largest >= 0 >= least
     if ours <= _INT:
-        bits = given.bits - (ours == _INT)  # of the largest; the least is a power of two
-        reach = given.bits - 1  # exponent of either
+        bits = given.bits - (ours == _INT)  # of the largest value; the least is a power of two
+        reach = given.bits - 1  # exponent of both
         return zero and least <= 0 and bits <= digits and reach <= largest and (signed or ours == 1)
     had = _FLOATS.get(given.name)
     if had is None or (wanted.name in _NO_NAN and given.name not in _NO_NAN):

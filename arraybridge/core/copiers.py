@@ -1,13 +1,13 @@
-"""What copies an array to new memory on its own device: the planner picks a copier, and all use it.
+"""Copiers: what copies an array to new memory on its device. The planner picks one.
 
-========================  =============================================================
-`OwnCopy`                 the library of the array, or the target's own import
-`SmallCopy`               the library of the array, where a call costs more than the copy
-`HostCopy`                the host's kernels, `memmove` for what is contiguous already
-`DeviceCopy`              a kernel off the host, into memory of a library's own allocator
-========================  =============================================================
+=============  ============================================================
+`OwnCopy`      the library of the array, or the target's own import
+`SmallCopy`    the library of the array, if a call costs more than the copy
+`HostCopy`     the host's kernels, `memmove` for contiguous memory
+`DeviceCopy`   a kernel on another device, to memory that a library allocates
+=============  ============================================================
 
-A copier is what ``explain`` prints and what ``execute`` calls.
+``explain`` prints a copier, and ``execute`` calls it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from .signature import USUAL_ALIGNMENT, dense_like
 
 
 class OwnCopy(NamedTuple):
-    """A copy that a library makes by itself."""
+    """A copy that a library makes itself."""
 
     library: Library  # the one of the array, or the target
-    why: str | None = None  # why no kernel of arraybridge's does it, where there could be one
+    why: str | None = None  # why no kernel of arraybridge does it, if one could
 
     def __str__(self) -> str:
         return f"{self.library.name}'s own copy" + (f" ({self.why})" if self.why else "")
@@ -59,7 +59,7 @@ class OwnCopy(NamedTuple):
 
 
 class SmallCopy(NamedTuple):
-    """A copy of a small array on the CPU by libraries' own functions: the plan's edge."""
+    """A copy of a small array on the CPU by the libraries' own functions (the plan's edge)."""
 
     library: Library  # the one that copies
 
@@ -69,14 +69,14 @@ class SmallCopy(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``, of which the edge found that it is not small any more."""
+        """Copy ``x``, which the edge found to be too large for it."""
         return on_host(info).copy(x, source, target, info, device)
 
 
 def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any], Any] | None:
-    """Return what copies small arrays to a library by the libraries' own functions, or None.
+    """Return a function that copies small arrays with the libraries' own functions, or None.
 
-    It returns None for arrays that are not small: what they are copied by depends on the size.
+    The function returns None for larger arrays, whose copier depends on the size.
     """
     if not own_copies_serve():
         return None
@@ -84,7 +84,7 @@ def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any
     made, copy = source, source.copy_small
     if target.accepts.alignment > USUAL_ALIGNMENT:
         if copy is not None and source is not numpy:
-            return None  # by the kernel: a view may lock the storage of what it shows
+            return None  # a view may lock its array's storage: the kernel copies
         made, copy = numpy, numpy.copy_aligned
     elif copy is None:
         made, copy = numpy, numpy.copy_small
@@ -100,7 +100,7 @@ def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any
 
 
 class LibraryCopy(NamedTuple):
-    """A copy in C order, by its library, of an array whose memory alone is not its elements."""
+    """A copy in C order by the library of an array whose memory is not its elements."""
 
     library: Library
 
@@ -110,7 +110,7 @@ class LibraryCopy(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``; what a library only resolves is copied by the kernel then."""
+        """Copy ``x``; the kernel copies what the library only resolves."""
         made = source.copy(x)
         if made is not None:
             return made
@@ -120,30 +120,30 @@ class LibraryCopy(NamedTuple):
 
 
 class HostCopy(NamedTuple):
-    """A copy in host memory by a kernel, of what `info` describes."""
+    """A copy in host memory by a kernel; `info` describes the array."""
 
     kernel: Kernel
     info: TensorInfo
 
     def __str__(self) -> str:
-        # C-contiguous memory is moved as it is, whatever kernel is registered.
+        # C-contiguous memory is moved as it is, even if another kernel is registered.
         return OWN if self.info.c_contiguous else self.kernel.name
 
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
+        """Copy ``x`` to a block aligned to 64 bytes, as an array of the target."""
         block = compact_copy(source.export_borrowed(x, info))
-        if device.type == CPU.type:  # the target may tell several apart
+        if device.type == CPU.type:  # the target may have several CPU devices
             block.device = device
         return target.wrap(block, move=True)
 
 
 class DeviceCopy(NamedTuple):
-    """A copy off the host by a kernel, on the stream of the library that allocates the result."""
+    """A copy on another device by a kernel, on the stream of the library that allocates."""
 
     kernel: Kernel
-    allocator: Library  # the target, if it allocates on the device, or else the source
+    allocator: Library  # the target if it allocates on the device, else the source
     info: TensorInfo  # what is copied
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class DeviceCopy(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``, ordered after what its own stream does: an array of the allocator."""
+        """Copy ``x``, after the work queued on its own stream, to an array of the allocator."""
         shape, strides, itemsize = _walk(info)
         library = self.allocator
         if device != self.info.device:
@@ -167,7 +167,7 @@ class DeviceCopy(NamedTuple):
         to, of = in_bytes(dense, itemsize), in_bytes(strides, itemsize)
         try:
             self.kernel.run(made.pointer, read.pointer, shape, to, of, itemsize, stream, device)
-        except NoKernel:  # there is no compiler, and the next plan will know
+        except NoKernel:  # there is no compiler; the next plan knows
             fresh = source.copy(x)
             if fresh is None:
                 raise
@@ -181,11 +181,11 @@ Copier = OwnCopy | SmallCopy | HostCopy | DeviceCopy
 
 
 def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | None:
-    """Return what makes a C-contiguous copy on the device of an array; None if nothing does."""
+    """Return the copier that makes a C-contiguous copy on an array's device, or None."""
     if info.pending:
         return OwnCopy(source)
     if info.device.type == DeviceType.CUDA_MANAGED and CPU.type not in target.accepts.devices:
-        info = info._replace(device=Device(DeviceType.CUDA, info.device.id))  # as CuPy's arrays
+        info = info._replace(device=Device(DeviceType.CUDA, info.device.id))  # like CuPy's arrays
     if info.device.host:
         if copies_itself(target, info):
             return OwnCopy(target)
@@ -200,18 +200,18 @@ def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | N
 
 
 def stream_of(library: Library, device: Device) -> int | None:
-    """Return the stream that a library's memory is written and read on.
+    """Return the stream on which a library reads and writes its memory.
 
-    None on devices without streams; the legacy default one where a library knows none of CUDA's.
+    None on devices without streams; CUDA's legacy default stream if the library has none.
     """
     stream = library.current_stream(device)
     return 1 if stream is None and device.type in ON_CUDA else stream
 
 
 def _walk(info: TensorInfo) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Return shape, strides and item size (bytes) of what a kernel copies.
+    """Return the shape, strides and item size (bytes) that a kernel copies.
 
-    ValueError for packed elements smaller than a byte, unless they follow each other in C order.
+    ValueError for packed elements smaller than a byte, unless they are in C order.
     """
     if not info.dtype.subbyte or info.padded:
         return info.shape, info.strides, info.itemsize
@@ -223,35 +223,35 @@ def _walk(info: TensorInfo) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 def on_host(info: TensorInfo) -> HostCopy:
     """Return the copy of host memory by its kernel."""
     kernel = kernel_for(info.device)
-    assert kernel is not None  # on the host there is always one
+    assert kernel is not None  # the host always has one
     return HostCopy(kernel, info)
 
 
 def copies_itself(target: Library, info: TensorInfo) -> bool:
-    """Whether the import of a library copies what an info describes."""
+    """Whether a library's import copies the described array."""
     accepts = target.accepts_of(info)
     return accepts.copies or info.dtype_name in accepts.copied
 
 
 def check_made(block: object, library: Library, info: TensorInfo) -> TensorInfo:
-    """Describe what a library allocated, before a kernel writes to it.
+    """Describe a library's new array before a kernel writes to it.
 
-    ConversionError for anything but a C-contiguous array of the described shape, dtype and device.
+    ConversionError unless it is C-contiguous and has the described shape, dtype and device.
     """
     made = library.describe(block)
     for what in ("shape", "dtype", "device"):
         ours, theirs = getattr(info, what), getattr(made, what)
         if ours != theirs and not (what == "device" and theirs.type == DeviceType.CUDA_MANAGED):
             raise ConversionError(
-                f"{library.name}.empty() made an array of {what} {theirs}, not {ours}"
+                f"{library.name}.empty() returned an array of {what} {theirs} instead of {ours}"
             )
     if not made.c_contiguous:
-        raise ConversionError(f"{library.name}.empty() made an array that is not C-contiguous")
+        raise ConversionError(f"{library.name}.empty() returned an array that is not C-contiguous")
     return made
 
 
 def allocates(library: Library) -> bool:
-    """Whether a library allocates memory for a kernel outside the host."""
+    """Whether a library allocates memory for kernels on other devices than the host."""
     kind = type(library)
     return kind.empty is not Library.empty or kind.empty_like is not Library.empty_like
 
@@ -267,13 +267,13 @@ def resolved(x: object, library: Library, info: TensorInfo) -> object:
 
 
 def no_copy(info: TensorInfo, source: Library) -> str:
-    """Return why nothing can copy outside the host, and what to do."""
+    """Return why an array off the host cannot be copied, and what to do."""
     why = no_kernel(info.device) if kernel_for(info.device) is None else None
     if allocates(source):
-        remedy = why or "arraybridge.register_kernel adds one"
+        remedy = why or "add one with arraybridge.register_kernel"
         return f"no kernel copies on {info.device}: {remedy}"
     but = f" ({why})" if why else ""
     return (
-        f"{source.name} has nothing that makes a copy on {info.device}{but}: copy it in the "
+        f"{source.name} cannot copy on {info.device}{but}: copy it with the "
         "library that made it, and convert the copy"
     )

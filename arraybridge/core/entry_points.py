@@ -1,8 +1,8 @@
-"""Libraries that other distributions declare, by entry points: ``arraybridge.libraries``.
+"""Libraries that other distributions declare by entry points, ``arraybridge.libraries``.
 
-``mylib = "mylib.bridge:LIBRARY"`` names the library that ``convert`` calls ``"mylib"``, an instance
-of `Library`; ``mylib_core = "mylib"`` says that the classes of another package are its arrays, too.
-The metadata is read once, when a library is asked for that is not in the table; the object is
+``mylib = "mylib.bridge:LIBRARY"`` declares the `Library` that ``convert`` calls ``"mylib"``;
+``mylib_core = "mylib"`` declares that classes of the package ``mylib_core`` are its arrays too. The
+metadata is read once, at the first request for a library that is not in the table. The object is
 imported when an array of the package arrives or the library is named.
 """
 
@@ -18,25 +18,25 @@ from .registration import check, reserved
 GROUP = "arraybridge.libraries"
 
 _points: dict[str, EntryPoint] = {}
-_broken: dict[str, str] = {}  # what was wrong with those that did not load
+_broken: dict[str, str] = {}  # why a library did not load
 
 
 def provide_declared() -> list[str]:
-    """Add the libraries of entry points to the table; return what is wrong with those left out.
+    """Add the libraries of entry points to the table; return why others were ignored.
 
-    Names of arraybridge's own libraries and their packages are left out; of two distributions with
-    one name, the first in alphabetical order has it.
+    Entry points with names of arraybridge's own libraries or their packages are ignored. If two
+    distributions use one name, the first in alphabetical order wins.
     """
     try:
         points = sorted(entry_points(group=GROUP), key=lambda point: (owner(point), point.name))
-    except Exception as error:  # metadata of any distribution that nobody can read
+    except Exception as error:  # a distribution's metadata cannot be read
         return [f"the entry points of {GROUP} cannot be read: {type(error).__name__}: {error}"]
     problems, used = [], dict[str, EntryPoint]()
     for point in points:
         own = reserved(point.name) or registry.is_built_in(point.name)
         whose = "arraybridge" if own else owner(used.setdefault(point.name, point))
         if own or used[point.name] is not point:
-            problems.append(f"{described(point)} is left out: {whose} has a library of that name")
+            problems.append(f"{described(point)} is ignored: {whose} has a library of that name")
     packages: dict[str, list[str]] = {name: [] for name, each in used.items() if ":" in each.value}
     for name in [name for name in used if name not in packages]:
         library = used[name].value
@@ -44,8 +44,8 @@ def provide_declared() -> list[str]:
             packages[library].append(name)
         else:
             problems.append(
-                f"{described(used[name])} is left out: expected an object, 'module:LIBRARY', or "
-                "another library of its distribution"
+                f"{described(used[name])} is ignored: expected an object, 'module:LIBRARY', or the "
+                "name of another library of the same distribution"
             )
     _points.update((name, used[name]) for name in packages)
     registry.provide(
@@ -77,14 +77,14 @@ def described(point: EntryPoint) -> str:
 
 
 def _load(name: str) -> Library:
-    """Import a library; ImportError if it is broken, with a warning the first time."""
+    """Import a library; ImportError if that fails, with a warning the first time."""
     point = _points[name]
     if name not in _broken:
         try:
             library: Library = point.load()
             check(library)
             if library.name != name:
-                raise ValueError(f"the library calls itself {library.name!r}")
+                raise ValueError(f"the library's name is {library.name!r}")
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             _broken[name] = f"{described(point)} does not load ({reason}): update or uninstall it"

@@ -1,4 +1,4 @@
-"""The registry of copy kernels by kind of device, and copies of core tensors made with them."""
+"""The registry of copy kernels by kind of device, and the copies made with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .registry import forget
 
 
 class NoKernel(ImportError):
-    """Numba cannot compile the kernel, and the disk has none; `kernel_for` knows from then on."""
+    """Numba cannot compile the kernel, and the cache lacks it; `kernel_for` remembers that."""
 
 
 def _missing(error: ImportError) -> NoKernel:
@@ -22,16 +22,16 @@ def _missing(error: ImportError) -> NoKernel:
 
 
 class Kernel(NamedTuple):
-    """A copy on one kind of device, of which `explain` prints the name."""
+    """A copy kernel for one kind of device; `explain` prints its name."""
 
     name: str
-    # ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses, strides and
-    # item size in bytes; every element of ``src`` goes to its place in ``dst``.
+    # ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses; strides and
+    # item size in bytes. Copies every element of ``src`` to its place in ``dst``.
     copy: Callable[..., None]
     # ``to_compact(dst, src, shape, strides, itemsize, stream, device)``: the same to C-contiguous
-    # memory, where that can be had sooner; strides of the source in elements.
+    # memory, if that is faster; source strides in elements.
     to_compact: Callable[..., None] | None = None
-    several: bool = False  # whether both take the number of the device as well
+    several: bool = False  # whether both also take the device's number
 
     def run(
         self,
@@ -44,7 +44,7 @@ class Kernel(NamedTuple):
         stream: int | None,
         device: Device,
     ) -> None:
-        """Copy on a device; strides in **bytes**. NoKernel if arraybridge's own proves missing."""
+        """Copy on a device; strides in **bytes**. NoKernel if arraybridge's own is missing."""
         given = (dst, src, shape, dst_strides, src_strides, itemsize, stream)
         if not self.several:
             self.copy(*given)
@@ -64,7 +64,7 @@ class Kernel(NamedTuple):
         stream: int | None,
         device: Device,
     ) -> None:
-        """Copy to C-contiguous memory; strides of the source in **elements**."""
+        """Copy to C-contiguous memory; source strides in **elements**."""
         if self.to_compact is not None:
             try:
                 self.to_compact(dst, src, shape, strides, itemsize, stream, device.id)
@@ -75,12 +75,12 @@ class Kernel(NamedTuple):
         self.run(dst, src, shape, dense, strided, itemsize, stream, device)
 
 
-_kernels: dict[int, Kernel] = {}  # those that were registered
-_serving: dict[int, Kernel | None] = {}  # what copies on a kind of device, once it was asked for
+_kernels: dict[int, Kernel] = {}  # registered ones
+_serving: dict[int, Kernel | None] = {}  # the kernel found for a kind of device
 
 
 def _anew() -> None:
-    """Ask again; a thread that is asking now keeps its answer in the dictionary of before."""
+    """Forget the kernels found; a thread that is searching stores its result in the old dict."""
     global _serving
     _serving = {}
 
@@ -131,13 +131,13 @@ def register_kernel(
     """
     kind = _kind_of(device)
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name is a string that explain() prints, got {name!r}")
+        raise TypeError(f"name must be a string, which explain() prints; got {name!r}")
     if copy is None:
         _kernels.pop(kind, None)
     elif callable(copy):
         _kernels[kind] = Kernel(name or str(getattr(copy, "__name__", copy)), copy)
     else:
-        raise TypeError(f"a kernel is a callable, got {copy!r}")
+        raise TypeError(f"a kernel must be callable; got {copy!r}")
     _anew()
     forget()
 
@@ -147,18 +147,18 @@ def _kind_of(device: object) -> int:
     if parsed.id or (isinstance(device, str) and ":" in device):
         kind = str(Device(parsed.type)).partition(":")[0]
         raise ValueError(
-            f"{device!r} is one device, and a kernel serves a kind of device: pass {kind!r}"
+            f"a kernel serves all devices of a kind, and {device!r} is one device: pass {kind!r}"
         )
     return int(parsed.type)
 
 
 def own_copies_serve() -> bool:
-    """Whether libraries may copy small arrays on the CPU themselves: no kernel is registered."""
+    """Whether libraries may copy small arrays on the CPU: no kernel is registered for it."""
     return DeviceType.CPU not in _kernels
 
 
 def kernel_for(device: Device) -> Kernel | None:
-    """Return the kernel that copies on a device; None if there is none."""
+    """Return the kernel that copies on a device, or None."""
     try:
         return _serving[device.type]
     except KeyError:
@@ -181,16 +181,16 @@ def _copy_on_host(*layout: Any) -> None:
     cpu.copy(*layout)
 
 
-OWN = "arraybridge's own copy"  # which of many kernels makes it, only developers ask
+OWN = "arraybridge's own copy"  # one of several kernels; only developers need to know which
 _CPU = Kernel(OWN, _copy_on_host)
-ON_CUDA = frozenset({DeviceType.CUDA})  # managed memory is the host's, too, whose kernel serves
+ON_CUDA = frozenset({DeviceType.CUDA})  # the host's kernel copies managed memory
 
 
-_cuda: tuple[Kernel, Callable[[], str | None]] | None = None  # what the first CUDA array brings
+_cuda: tuple[Kernel, Callable[[], str | None]] | None = None  # set at the first CUDA array
 
 
 def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
-    """Return the kernels for CUDA, and what says why they cannot run."""
+    """Return the kernels for CUDA, and a function that returns why they cannot run."""
     global _cuda
     if _cuda is None:
         from ..kernels import cuda
@@ -203,7 +203,7 @@ def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
 
 
 def no_kernel(device: Device) -> str | None:
-    """Return why arraybridge's own kernels cannot copy on a device that it has some for."""
+    """Return why arraybridge's own kernels cannot copy on a device, if it has any for it."""
     if device.type not in ON_CUDA:
         return None
     _, unavailable = _on_cuda()
@@ -211,7 +211,7 @@ def no_kernel(device: Device) -> str | None:
 
 
 def no_driver() -> str | None:
-    """Return why CUDA's memory cannot be reached from here, compiler or not."""
+    """Return why CUDA memory cannot be reached, with or without a compiler."""
     from ..kernels.cuda import driver
 
     return driver.problem()
@@ -221,7 +221,7 @@ def no_driver() -> str | None:
 def _in_bytes(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the strides in bytes of the C-contiguous array, and `strides` in bytes."""
+    """Return the strides in bytes of a C-contiguous array, and `strides` in bytes."""
     return c_strides(shape, itemsize), in_bytes(strides, itemsize)
 
 
@@ -229,7 +229,7 @@ def compact_copy(tensor: Tensor) -> ManagedTensor:
     """Copy host memory to one C-contiguous block, aligned to 64 bytes."""
     block = ManagedTensor.allocate(tensor.shape, tensor.dtype, padded=tensor.padded)
     fresh = block.owner.fresh
-    if is_c_contiguous(tensor.shape, tensor.strides):  # as `copy_into` does, found out sooner
+    if is_c_contiguous(tensor.shape, tensor.strides):  # as in `copy_into`, but faster
         if 0 not in tensor.shape:
             cpu.copy_run(block.pointer, tensor.pointer, block.nbytes, fresh)
     else:
@@ -237,15 +237,15 @@ def compact_copy(tensor: Tensor) -> ManagedTensor:
     return block
 
 
-NO_ADDRESSES = "packed sub-byte elements have no addresses: only C order is copied"
+NO_ADDRESSES = "packed sub-byte elements can only be copied in C order"
 
 
 def copy_into(
     destination: Tensor, source: Tensor, stream: int | None = None, *, fresh: bool = False
 ) -> None:
-    """Copy the elements of ``source`` to those of ``destination``: same shape, dtype and device.
+    """Copy ``source`` to ``destination``, of the same shape, dtype and device.
 
-    ``fresh`` says that the destination is memory without pages yet.
+    ``fresh``: the destination's memory has no pages yet.
     """
     dtype, shape, device = source.dtype, source.shape, source.device
     itemsize = dtype.itemsize
@@ -253,12 +253,12 @@ def copy_into(
         return
     kernel = kernel_for(device)
     packed = dtype.subbyte and not source.padded
-    # The host's own kernel finds one run by itself, and is not handed what has no addresses.
+    # The host's own kernel detects C order itself, but cannot address packed elements.
     if device.host and (packed or kernel is not _CPU) and _in_c_order(source, destination):
         cpu.copy_run(destination.pointer, source.pointer, source.nbytes, fresh)
         return
     if kernel is None:
-        raise BufferError(f"no kernel copies on {device}: arraybridge.register_kernel one")
+        raise BufferError(f"no kernel copies on {device}: add one with arraybridge.register_kernel")
     to, of = in_bytes(destination.strides, itemsize), in_bytes(source.strides, itemsize)
     if packed:
         if not _in_c_order(source, destination):

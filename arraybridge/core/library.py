@@ -100,7 +100,7 @@ class Arrays:
 
 
 class Edges:
-    """Conversions that a library makes by itself, and the coarse signature that picks them."""
+    """Conversions that a library makes itself, and the coarse signature that selects them."""
 
     edges: tuple[Edge, ...] = ()
     #: Return the modes and transformations of the process that change the library's own functions,
@@ -126,7 +126,7 @@ class Edges:
 
 
 class Memory(Arrays):
-    """Memory that may change, be freed or be replaced, whatever becomes of the array."""
+    """Memory that may change, be freed or be replaced while the array exists."""
 
     def alias(self, x: Any) -> Any:
         """Return ``x``, or an object that holds its memory if another thread may replace it."""
@@ -190,7 +190,7 @@ class Memory(Arrays):
 
 
 class Copies(Arrays):
-    """Copies by the library, and what a kernel needs to copy in its place."""
+    """Copies by the library, and what a kernel needs to copy instead."""
 
     in_pieces: bool = False
     #: Whether all arrays have the same, contiguous layout.
@@ -332,7 +332,7 @@ class Devices(Arrays):
         context.order(device.id, waiting=own, after=stream)
         try:
             yield
-        finally:  # what is queued uses the memory, whatever was raised
+        finally:  # queued work uses the memory even after an exception
             context.order(device.id, waiting=stream, after=own)
 
     def read_on(self, x: Any, device: Device, stream: int | None) -> None:
@@ -355,7 +355,7 @@ class Devices(Arrays):
 
 
 class Computing(Arrays):
-    """What arrays of Python numbers, namespaces, Arrays and gradients need."""
+    """What asarray, namespaces, Arrays and gradients need."""
 
     def data_type(self, dtype: Any) -> DataType | None:
         """Return the DataType of the library's own dtype object; None for other objects.
@@ -425,7 +425,7 @@ class Computing(Arrays):
 
 
 class Lazy(Arrays):
-    """Arrays that are graphs, which are computed later."""
+    """Arrays that are graphs, computed later."""
 
     lazy: bool = False
 
@@ -434,7 +434,7 @@ class Lazy(Arrays):
 
         The options are those of :func:`arraybridge.convert`.
         """
-        raise ConversionError(f"{self.name} arrays are in memory: there is nothing to defer")
+        raise ConversionError(f"{self.name} arrays are in memory: nothing is deferred")
 
     def like(self, model: Any, x: Any, **options: Any) -> Any:
         """Convert an array to a graph like ``model``, an array of this lazy library."""
@@ -494,7 +494,7 @@ class Library(Edges, Memory, Copies, Casts, Devices, Computing, Lazy):
     >>> ab.convert(signal, "jax", dtype="float32")
     Array([1., 2.], dtype=float32)
     >>> print(ab.explain(torch.ones(2), "signal"))
-    torch -> signal on cpu: refused (signal has no float32: ask for another data type, dtype=)
+    torch -> signal on cpu: refused (signal has no float32: pass another data type by dtype=)
     >>> ab.unregister_library("signal")
     """
 
@@ -507,7 +507,7 @@ def _on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
 
 
 def extent_of(info: TensorInfo) -> tuple[int, int]:
-    """Return the addresses between which all elements of a described array lie."""
+    """Return the lowest and highest address of a described array's elements."""
     if not info.data:
         return 0, 0
     item, pointer = info.itemsize, info.pointer
@@ -518,9 +518,9 @@ def extent_of(info: TensorInfo) -> tuple[int, int]:
 def edge_between(
     source: Library, target: Library, s: TensorInfo, copies: bool = False, new: bool = False
 ) -> Callable[[Any], Any] | None:
-    """Return the function of an edge that serves a signature; by way of NumPy if there is none.
+    """Return the edge's function for a signature, through NumPy if there is no direct one.
 
-    `new`: of arrays that nobody else has yet.
+    `new`: nobody else has the arrays yet.
     """
     own = _edge(source, target, s, copies, new)
     if own is not None or copies or "numpy" in (source.name, target.name) or source is target:
@@ -543,10 +543,10 @@ def _edge(
 
 
 def place_named(device: object) -> Device:
-    """Parse a ``device=``: as `Device.parse`, or a library's own device object."""
+    """Parse ``device=``: as `Device.parse` does, or a library's own device object."""
     try:
         return Device.parse(device)
-    except (TypeError, ValueError):  # TensorFlow's are pairs of something else, or strings
+    except (TypeError, ValueError):  # TensorFlow's are strings, or other pairs
         library = library_of_package(type(device))
         if library is not None:
             place = library.place(device)

@@ -1,8 +1,8 @@
-"""The planner: from the signature of an array, two libraries and a request to a :class:`Plan`.
+"""The planner: makes a :class:`Plan` from an array's signature, two libraries and a request.
 
-All decisions of a conversion are here: read-only memory, layouts, alignment, data types, casts,
-orders, devices, what may be shared, and which copier copies. The planner is pure: it touches no
-array, and sees no more of one than its signature. What copies is imported for the first copy.
+It decides everything about a conversion: read-only memory, layouts, alignment, data types, casts,
+orders, devices, sharing, and the copier. The planner is pure: it reads only the signature, never
+the array. Modules that copy are imported for the first copy.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from .records import (
 from .request import Cast, Request, has_order, layout_change, order_axes
 from .signature import USUAL_ALIGNMENT, dense_like
 
-#: A reason, or what makes one of the description of the array.
+#: A reason, or a function that returns it for an array's description.
 Reason = str | Callable[[TensorInfo], str]
 
 
 class Plan(NamedTuple):
     """How all arrays of one signature are converted.
 
-    `kind` is "view", "kernel", "transfer" or "refuse"; `why` the reason, or a function from a
-    `TensorInfo` to it: `explain` and errors ask for it. The result lies on `device` (None: where
-    the array does), and is of `dtype`, if that is another one. The `copier` copies; its text is
-    what ``explain`` prints. `edge` is the whole conversion as a function of the array alone, where
-    there is such a function. One that copies may return None: of what is not small, for which the
-    copier is made.
+    `kind` is "view", "kernel", "transfer" or "refuse"; `why` is the reason, or a function that
+    returns it, called for `explain` and errors. The result is on `device` (None: the array's) and
+    has `dtype` (None: the array's). The `copier` copies, and ``explain`` prints it. `edge`, if any,
+    is the whole conversion as a function of the array; it may return None for an array that is not
+    small, which the copier then copies.
     """
 
     kind: Kind
@@ -51,11 +50,11 @@ class Plan(NamedTuple):
     dtype: DataType | None = None
 
     def reason(self, info: TensorInfo) -> str:
-        """Return why, of an array."""
+        """Return the reason for an array."""
         return self.why if isinstance(self.why, str) else self.why(info)
 
     def route(self, info: TensorInfo, kind: type[Route] = Route) -> Route:
-        """Return the public record of the plan, of an array."""
+        """Return the plan's public record for an array."""
         nbytes = 0
         if self.kind in ("kernel", "transfer"):
             dtype = self.dtype
@@ -77,27 +76,27 @@ def plan(
     edges: bool = True,
     same: bool | None = None,
 ) -> Plan:
-    """Plan the conversion of the arrays of a signature.
+    """Plan the conversion of arrays with a signature.
 
-    `edges`: whether the libraries' own functions serve arrays of the type: subclasses have none.
-    `same`: whether the array is one of the target's already. Finer if the signature does not say
-    enough; ValueError for an order that arrays of so many axes do not have.
+    `edges`: whether the libraries' own functions may be used (not for subclasses). `same`: whether
+    the array already belongs to the target. Raises Finer if the signature is too coarse, and
+    ValueError for an order that does not fit the number of axes.
     """
     same = source is target if same is None else same
     return _Planning(s, source, target, request, edges, same).plan()
 
 
 def unavailable(s: TensorInfo) -> str | None:
-    """Return why an array cannot be converted, whatever the target takes; None if it can be."""
+    """Return why no target can take an array, or None."""
     if s.refused:
         return s.refused
-    if not s.data and not s.pending and not s.empty:  # chunks have an address each
-        return "its elements are said to be at address 0: copy it first"
+    if not s.data and not s.pending and not s.empty:  # each chunk has its own address
+        return "its data pointer is null: copy it first"
     return None
 
 
 class _Planning(NamedTuple):
-    """The planning of one request; methods return plans, or reasons."""
+    """The planning of one request; methods return plans or reasons."""
 
     s: TensorInfo
     source: Library
@@ -136,17 +135,17 @@ class _Planning(NamedTuple):
     # ------------------------------------------------------------ without a cast
 
     def as_it_is(self, copy: bool | None) -> Plan:
-        """Plan a view or a copy of the elements as they are."""
+        """Plan a view or a copy without a cast."""
         s, request = self.s, self.request
         if self.same and not copy and (request.device is None or request.device == s.device):
-            return self._plan("view", "it is one already", edge=itself)
+            return self._plan("view", "nothing to convert", edge=itself)
         found = self.checked(self.to_target(copy))
         if found.kind == "view" and found.edge is None and self.edges:
             found = found._replace(edge=self.edge(found))
         return found
 
     def to_target(self, copy: bool | None) -> Plan:
-        """Plan by what the target accepts; what the libraries can do is looked at by `checked`."""
+        """Plan by what the target accepts; `checked` then checks what the libraries can do."""
         s, request = self.s, self.request
         why: Reason | None = unavailable(s)
         if why:
@@ -157,7 +156,7 @@ class _Planning(NamedTuple):
         least, most = accepts.ndim
         if not least <= s.ndim <= most:
             return self.refuse(
-                f"{accepts.library} has arrays of {_from_to(least, most)} dimensions, this has "
+                f"{accepts.library} supports {_from_to(least, most)} dimensions, this array has "
                 f"{s.ndim}: reshape it first"
             )
         if accepts.largest < _ANY:
@@ -177,7 +176,7 @@ class _Planning(NamedTuple):
             )  # fmt: skip
         objection: Reason | None = None
         if copy is None and not request.share:
-            # First, so that it is the same whatever the memory is aligned to.
+            # Checked first, so that the result does not depend on the alignment.
             objection = self.may_change(accepts)
         if objection is None:
             objection = view_objection(s, accepts, request.alias_readonly)
@@ -191,13 +190,13 @@ class _Planning(NamedTuple):
             why = objection
             return self.refuse(lambda i: no_copy_allowed(_reason(why, i), *remedy), place)
         if s.dtype.subbyte and not s.padded and not s.c_contiguous:
-            return self.refuse("packed sub-byte elements are only copied in C order", place)
+            return self.refuse("packed sub-byte elements can only be copied in C order", place)
         if here.host and place.type != CPU.type:
             place = CPU  # pinned memory is copied to plain memory
         return self.copied(objection or "copy=True", place)
 
     def may_change(self, accepts: Accepts) -> str | None:
-        """Return why memory is not shared by default with immutable arrays, or None."""
+        """Return why memory is by default not shared with immutable arrays, or None."""
         s = self.s
         if not accepts.immutable or s.empty or (s.readonly and not s.legacy):
             return None
@@ -229,24 +228,24 @@ class _Planning(NamedTuple):
         return self._plan("kernel", why, place, copier=copier, edge=edge)
 
     def edge(self, found: Plan) -> Callable[[Any], Any] | None:
-        """Return the library's own function for a view, if one is right for the signature."""
+        """Return the library's own function for a view, if there is one for the signature."""
         s = self.s
         if s.device != CPU or (found.device or CPU) != CPU:
             return None
         return edge_between(self.source, self.target, s)
 
     def makes_c_order(self, found: Plan) -> bool:
-        """Whether a plan makes a copy in C order, whatever the layout of the array."""
+        """Whether a plan makes a copy in C order from any layout."""
         if found.kind == "transfer":
             return not _moves().keeps_layout(found.copier)
-        if found.kind != "kernel" or self.source.in_pieces:  # columns stay whole in a copy
+        if found.kind != "kernel" or self.source.in_pieces:  # a copy keeps whole columns
             return False
         from . import copiers
 
-        return not copiers.copies_itself(self.target, self.s)  # which may keep the layout
+        return not copiers.copies_itself(self.target, self.s)  # an import may keep the layout
 
     def checked(self, found: Plan) -> Plan:
-        """Refuse what the two libraries have no functions for."""
+        """Refuse a plan that the two libraries have no functions for."""
         s, source, target, obstacle = self.s, self.source, self.target, None
         if type(target).wrap is Library.wrap and self.wraps(found):
             obstacle = target.no_wrap
@@ -260,7 +259,7 @@ class _Planning(NamedTuple):
         if obstacle is None and found.kind != "refuse" and place and place.type != CPU.type:
             try:
                 target.native_device(place)
-            except ConversionError as error:  # it has others of the kind
+            except ConversionError as error:  # it has other devices of that kind
                 obstacle = str(error)
         return found if obstacle is None else self.refuse(obstacle, place)
 
@@ -278,10 +277,10 @@ class _Planning(NamedTuple):
     # ------------------------------------------------------------ one library, C order
 
     def contiguous(self) -> Plan:
-        """Plan `x` itself, or a copy of it in C order by the kernel of its device."""
+        """Plan `x` itself, or a copy in C order by its device's kernel."""
         s, source = self.s, self.source
         if source.one_layout or (s.c_contiguous and _OF_THE_DTYPE.issuperset(s.pending)):
-            return self._plan("view", "it is contiguous already", edge=itself)
+            return self._plan("view", "it already is contiguous", edge=itself)
         from . import copiers, kernel
 
         def why(i: TensorInfo) -> str:
@@ -294,7 +293,7 @@ class _Planning(NamedTuple):
             edge = source.copy_small if s.device == CPU else source.copy_on_device
             if edge is not None and s.device == CPU and s._exact and s.size > source.most_small:
                 edge = None
-        # On the host never a library's own import, which may keep the layout.
+        # On the host never by the library's import, which may keep the layout.
         copier = copiers.on_host(s) if s.device.host else copiers.copier_for(s, source, source)
         if copier is None:
             return self.refuse(copiers.no_copy(s, source))
@@ -303,7 +302,7 @@ class _Planning(NamedTuple):
     # ------------------------------------------------------------ casts and orders
 
     def cast(self, cast: Cast, wanted: DataType, axes: tuple[int, ...] | None) -> Plan:
-        """Plan a copy to another data type or order: a view of what the cast makes, mostly."""
+        """Plan a copy to another data type or order, usually a view of the cast's result."""
         s, source, target, request = self.s, self.source, self.target, self.request
         given = s.dtype
         layout = axes or tuple(range(s.ndim))
@@ -327,14 +326,14 @@ class _Planning(NamedTuple):
             return " and ".join(parts)
 
         if request.copy is False:
-            return self.refuse(lambda i: no_copy_allowed(f"{change(i)}, takes a copy"))
+            return self.refuse(lambda i: no_copy_allowed(f"{change(i)}, requires a copy"))
         caster = caster_of(s, source, target, wanted, layout)
         if caster is None:
             what = f"casts {source.name}'s {given} to {wanted}"
             if given == wanted:
                 what = f"copies {source.name}'s arrays to order={cast.order!r}"
             return self.refuse(
-                f"nothing {what} on {s.device}: do it in the library that made the array"
+                f"no library {what} on {s.device}: do it in the library that made the array"
             )
         made = dense_like(s, wanted, layout)
         onward = Request(request.device, None, False, None, True)
@@ -346,7 +345,7 @@ class _Planning(NamedTuple):
 
             def but(i: TensorInfo) -> str:
                 why = found.reason(dense_like(i, wanted, layout))
-                return f"order={cast.order!r} has to end in a view of {target.name}, but {why}"
+                return f"order={cast.order!r} requires a view in {target.name}, but {why}"
 
             return self.refuse(but)
         then = None if found.kind == "view" else found
@@ -366,7 +365,7 @@ class _Planning(NamedTuple):
         )  # fmt: skip
 
 
-_OF_THE_DTYPE = frozenset({"byteorder", "packed"})  # of what is pending
+_OF_THE_DTYPE = frozenset({"byteorder", "packed"})  # the pending kinds that contiguity allows
 
 
 def _reason(why: Reason, info: TensorInfo) -> str:
@@ -374,7 +373,7 @@ def _reason(why: Reason, info: TensorInfo) -> str:
 
 
 def _moves() -> Any:
-    """Return what moves arrays between devices; a view needs none of it."""
+    """Import what moves arrays between devices, which views do not need."""
     from . import transfer
 
     return transfer
@@ -422,13 +421,13 @@ def _layout_objection(s: TensorInfo, accepts: Accepts) -> str | None:
 def wanted_alignment(s: TensorInfo, accepts: Accepts) -> int:
     """Return the number of bytes that the address of a view must be a multiple of."""
     wanted = accepts.alignment
-    if s.dtype_name in accepts.aligned or not s.device.host:  # where misaligned is a fault
+    if s.dtype_name in accepts.aligned or not s.device.host:  # where misalignment is a fault
         itemsize = s.dtype.itemsize
         return max(wanted, itemsize & -itemsize)
     return wanted
 
 
-_ANY = 2**63 - 1  # of a library without a limit
+_ANY = 2**63 - 1  # no limit
 
 
 def _from_to(least: int, most: int) -> str:
@@ -448,7 +447,7 @@ def _too_large(s: TensorInfo, accepts: Accepts, copy: bool | None) -> str | None
         return None
     bits = accepts.largest.bit_length() + 1
     return (
-        f"{accepts.library} keeps extents and strides (bytes) in {bits} bits, too few for shape "
+        f"{accepts.library} stores extents and strides (bytes) in {bits} bits, too few for shape "
         f"{shape} with strides {tuple(k * itemsize for k in s.strides)}: convert it in parts"
         + (", or with copy=True" if packed else "")
     )
@@ -457,12 +456,12 @@ def _too_large(s: TensorInfo, accepts: Accepts, copy: bool | None) -> str | None
 def _missing_dtype(name: str, accepts: Accepts) -> str:
     remedy = accepts.remedies.get(name) or accepts.remedies.get("")
     return f"{accepts.library} has no {name}" + (
-        f": {remedy}" if remedy else ": ask for another data type, dtype="
+        f": {remedy}" if remedy else ": pass another data type by dtype="
     )
 
 
 def _place(here: Device, accepts: Accepts, wanted: Device | None) -> tuple[Device | None, str]:
-    """Return (the device of the result, why not): None for an impossible device."""
+    """Return the result's device and a note, or None and why the device is impossible."""
     if wanted is None:
         if here.type in accepts.devices:
             if here.type == CPU.type and here.id >= accepts.cpus:
@@ -481,7 +480,7 @@ def _place(here: Device, accepts: Accepts, wanted: Device | None) -> tuple[Devic
 
 
 def missing_device(accepts: Accepts, wanted: Device) -> str | None:
-    """Return why a library has no arrays on a device, or None where it may have them."""
+    """Return why a library has no arrays on a device, or None if it may have them."""
     if wanted.type not in accepts.devices:
         known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))
         return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
@@ -492,9 +491,9 @@ def missing_device(accepts: Accepts, wanted: Device) -> str | None:
 
 
 def absent_device(library: str, wanted: Device, count: int) -> str | None:
-    """Return why a library that is built for a kind of device cannot use one of them here, or None.
+    """Return why a library cannot use a device that its build supports, or None.
 
-    `count` is how many of the kind the library of that name finds now.
+    `count` is the number of devices of that kind that the library finds.
     """
     if wanted.id < count:
         return None
@@ -506,18 +505,18 @@ def absent_device(library: str, wanted: Device, count: int) -> str | None:
     return (
         f"{library} finds no usable {str(first).partition(':')[0]} device here"
         + (f": it takes {takes}" if takes else "")
-        + "; without one, arrays stay on the CPU, in a library that computes there"
+        + "; without one, keep the arrays on the CPU, in a library that computes there"
     )
 
 
 _NVIDIA = (
-    "an NVIDIA GPU and a driver that is new enough for this build (nvidia-smi tells both; "
+    "an NVIDIA GPU and a driver that is new enough for this build (nvidia-smi shows both; "
     "CUDA_VISIBLE_DEVICES may hide GPUs)"
 )
 _TAKES = {
     DeviceType.CUDA: _NVIDIA,
     DeviceType.CUDA_MANAGED: _NVIDIA,
-    DeviceType.ROCM: "an AMD GPU and its driver (rocminfo tells both; HIP_VISIBLE_DEVICES may "
+    DeviceType.ROCM: "an AMD GPU and its driver (rocminfo shows both; HIP_VISIBLE_DEVICES may "
     "hide GPUs)",
     DeviceType.ONEAPI: "a SYCL device and its runtime (sycl-ls lists both)",
 }

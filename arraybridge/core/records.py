@@ -1,6 +1,6 @@
-"""The records that planning works on: ``TensorInfo``, ``Accepts``, ``Edge`` and ``Route``.
+"""The planner's records: ``TensorInfo``, ``Accepts``, ``Edge`` and ``Route``.
 
-All are small and immutable; none touches memory or a device runtime.
+They are small and immutable, and touch neither memory nor a device runtime.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _PENDING = {
     "byteorder": "its bytes are in the other order",
     "bitpacked": "its booleans are packed eight to a byte",
     "packed": "its elements are packed, several to a byte",
-    "fraction": "its strides are not whole elements",
+    "fraction": "its strides are not multiples of its item size",
     "truth": "its booleans are not stored as 0 and 1",
-    "chunks": "its elements lie in several chunks",
-    "columns": "its columns lie apart",
+    "chunks": "its elements are in several chunks",
+    "columns": "its columns are stored separately",
     "kinds": "its columns have several data types",
 }
 
 
 def pending_reason(pending: Iterable[str]) -> str:
-    """Say in words what `TensorInfo.pending` lists."""
+    """Return `TensorInfo.pending` in words."""
     return " and ".join(_PENDING[what] for what in pending)
 
 
 def no_copy_allowed(why: str, remedy: str = "copy=None lets arraybridge copy") -> str:
-    """Say that ``copy=False`` cannot be kept, why, and what to do."""
+    """Return the message for an impossible ``copy=False``: why, and what to do."""
     return f"copy=False, but {why}: {remedy}"
 
 
-#: The dtype in the description of an array whose own has no DLPack type; `refused` says so.
+#: The dtype of an array whose own has no DLPack type; `refused` is set too.
 NO_DTYPE = DataType(DataTypeCode.OPAQUE_HANDLE, 8)
 
 
@@ -174,7 +174,7 @@ class TensorInfo(NamedTuple):
 
     @property
     def _exact(self) -> bool:
-        """Whether every field is known; of a `Signature` some are not."""
+        """Whether every field is known, unlike in a `Signature`."""
         return True
 
     @property
@@ -321,29 +321,29 @@ class Accepts(_Accepts):
         accepts._check()
         return accepts
 
-    def _replace(self, **kwargs: Any) -> Accepts:  # a tuple's own checks nothing
+    def _replace(self, **kwargs: Any) -> Accepts:  # a named tuple's own does not validate
         return type(self)(**self._asdict() | kwargs)
 
     def _check(self) -> None:
         for field in ("dtypes", "aligned", "copied", "remedies"):
             names = getattr(self, field)
             if isinstance(names, str) or not isinstance(names, Iterable):
-                raise TypeError(f"{field} is a set of names of data types, got {names!r}")
+                raise TypeError(f"{field} must be a set of data type names, got {names!r}")
             for name in names:
                 _check_dtype_name(name, field)
         for field in ("aligned", "copied"):
             for name in frozenset(getattr(self, field)).difference(self.dtypes):
-                raise ValueError(f"{field} has {name!r}, which dtypes lacks: name it in both")
+                raise ValueError(f"{field} has {name!r}, which dtypes lacks: add it to dtypes")
         if self.strides not in STRIDES:
             raise ValueError(f"strides is {self.strides!r}{meant(self.strides, STRIDES)}")
         if not isinstance(self.devices, Iterable):
-            raise TypeError(f"devices is a set of members of DeviceType, got {self.devices!r}")
+            raise TypeError(f"devices must be a set of DeviceType members, got {self.devices!r}")
         for code in self.devices:
             if not isinstance(code, int) or not 0 < code < 2**31:
                 raise ValueError(f"devices has {code!r}; expected members of DeviceType")
         for field in _FLAGS:
             if not isinstance(getattr(self, field), bool):
-                raise TypeError(f"{field} is True or False, got {getattr(self, field)!r}")
+                raise TypeError(f"{field} must be True or False, got {getattr(self, field)!r}")
         if not isinstance(self.largest, int) or self.largest < 1:
             raise ValueError(f"largest is {self.largest!r}; expected a number of bytes")
         power = self.alignment
@@ -357,7 +357,7 @@ class Accepts(_Accepts):
             case (int(least), int(most)) if 0 <= least <= most <= MAX_NDIM:
                 return
         raise ValueError(
-            f"ndim is {self.ndim!r}; expected the least and the largest rank, of 0 to {MAX_NDIM}"
+            f"ndim is {self.ndim!r}; expected the least and the largest rank, from 0 to {MAX_NDIM}"
         )
 
 
@@ -367,8 +367,8 @@ STRIDES = ("any", "non-negative", "compact", "c")
 
 def _check_dtype_name(name: object, field: str) -> None:
     if not isinstance(name, str):
-        raise TypeError(f"{field} has {name!r}: expected names of data types, such as 'float32'")
-    if field == "remedies" and not name:  # for any other
+        raise TypeError(f"{field} has {name!r}: expected data type names, such as 'float32'")
+    if field == "remedies" and not name:  # "" is for any other dtype
         return
     try:
         DataType.named(name.removesuffix(" (packed)"))
@@ -417,29 +417,29 @@ class Edge(NamedTuple):
 
 
 def of_native(why: str) -> str:
-    """Restate a remedy for a library's array ``x`` for an Array ``x`` over it."""
+    """Restate a remedy for a native array ``x`` for an Array ``x``."""
     return re.sub(r"\bx(?=[.,)\[])", "x.native", why)
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, for use within another sentence."""
+    """Return the first line of an error's message, to quote it in a sentence."""
     return str(error).strip().splitlines()[0].rstrip(".")
 
 
 Kind = Literal["view", "kernel", "transfer", "refuse"]
-#: What is printed for a kind, where that is not its name.
+#: The words printed for kinds, if not their names.
 PRINTED = {"kernel": "copied", "refuse": "refused"}
 
 
 def outcome(route: Any) -> str:
-    """Say what a route, or the record of one, does: how, by what, how many bytes."""
+    """Describe what a route or its record does: how, by what, and how many bytes."""
     by = f" by {route.kernel}" if route.kernel else ""
     moved = f", {route.nbytes:,} bytes" if route.nbytes else ""
     return f"{PRINTED.get(route.kind, route.kind)}{by}{moved}"
 
 
 def route_text(route: Any) -> str:
-    """Say in a line from where to where a route leads, what it does, and why."""
+    """Describe a route in one line: its ends, what it does, and why."""
     return f"{route.source} -> {route.target} on {route.device}: {outcome(route)} ({route.why})"
 
 
@@ -509,7 +509,7 @@ class Route(_Route):
     def _asdict(self) -> dict[str, Any]:
         return dict(zip(_PRINTED_FIELDS, (*self[:-1], self.kernel), strict=True))
 
-    def __reduce__(self) -> tuple[Any, ...]:  # in another process its text is enough
+    def __reduce__(self) -> tuple[Any, ...]:  # another process only needs its text
         return Route, (*self[:-1], self.kernel)
 
     def __repr__(self) -> str:

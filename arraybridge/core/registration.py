@@ -1,4 +1,4 @@
-"""``register_library`` and ``unregister_library``: libraries added by users."""
+"""``register_library`` and ``unregister_library``: libraries that users add."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from . import registry
 from .library import Library
 from .records import Accepts
 
-_RESERVED = {  # names that a TensorInfo may have, or that stand for another
-    "dlpack": "arrays that only speak the protocol",
+_RESERVED = {  # names that TensorInfo.library may have, or other arguments use
+    "dlpack": "arrays that only support DLPack",
     "cuda_array_interface": "arrays that only have that interface",
-    "function": "what a function gave, as result= of adapt",
+    "function": "the function's own result, in result= of adapt",
 }
-_INDISPENSABLE = ("accepts", "owns")  # all else has a default that works, or says what it lacks
+_INDISPENSABLE = ("accepts", "owns")  # everything else has a default, which may raise
 
 
 def register_library(library: Library, /, *, replace: bool = False) -> None:
@@ -73,7 +73,7 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
 
 
 def check(library: Any) -> None:
-    """Raise what :func:`register_library` does for what is no library, or an unfinished one."""
+    """Raise what :func:`register_library` raises for an invalid or incomplete library."""
     if isinstance(library, type):
         raise TypeError(f"register_library takes an instance: {library.__name__}()")
     if not isinstance(library, Library):
@@ -90,16 +90,17 @@ def check(library: Any) -> None:
         )
     accepts: Any = cls.accepts
     if not isinstance(accepts, Accepts) and not hasattr(accepts, "__get__"):  # a property
-        raise TypeError(f"accepts of library {name!r} is an arraybridge.Accepts, got {accepts!r}")
+        raise TypeError(f"accepts of library {name!r} must be an Accepts, got {accepts!r}")
     for part in dir(Library):
         if inspect.isfunction(getattr(Library, part)) and not callable(getattr(cls, part)):
-            raise TypeError(f"{part} of library {name!r} is a method, got {getattr(cls, part)!r}")
+            got = getattr(cls, part)
+            raise TypeError(f"{part} of library {name!r} must be a method, got {got!r}")
     if (other := reserved(name)) is not None:
-        raise ValueError(f"{name!r} stands for {other}: choose another name")
+        raise ValueError(f"{name!r} is reserved for {other}: choose another name")
 
 
 def reserved(name: str) -> str | None:
-    """Return what a name stands for that no library can have, or None."""
+    """Return what a reserved name is for, or None."""
     return _RESERVED.get(name) or registry.synonym(name)
 
 
@@ -129,12 +130,12 @@ def unregister_library(name: str, /) -> None:
     >>> ab.unregister_library("numbers")
     Traceback (most recent call last):
         ...
-    ValueError: no library 'numbers' was registered; no library was
+    ValueError: library 'numbers' is not registered; no library is
     """
     if registry.registered(name) is None:
         names = ", ".join(registry.registered_names())
         raise ValueError(
-            f"no library {name!r} was registered; "
-            + (f"those registered are {names}" if names else "no library was")
+            f"library {name!r} is not registered; "
+            + (f"the registered ones are {names}" if names else "no library is")
         )
     registry.unregister(name)

@@ -1,6 +1,6 @@
-"""The libraries that arraybridge knows: by name, by module, and by the type of an array.
+"""The libraries that arraybridge supports: by name, by module, and by array type.
 
-A library is loaded when an array of it arrives or a conversion names it, never before.
+A library is loaded when one of its arrays arrives or a conversion names it, never before.
 """
 
 from __future__ import annotations
@@ -20,28 +20,27 @@ if TYPE_CHECKING:
 class Entry(NamedTuple):
     """A library of the table in ``arraybridge.libraries``, or of an entry point."""
 
-    name: str  # what ``convert(x, name)`` calls it
+    name: str  # its name in ``convert(x, name)``
     install: str  # the pip requirement
-    # The top-level packages whose classes are its arrays; by default the one of its name.
+    # The top-level packages whose classes are its arrays; by default the one with its name.
     packages: tuple[str, ...] = ()
-    synonyms: tuple[str, ...] = ()  # what ``convert`` takes for its name as well
+    synonyms: tuple[str, ...] = ()  # other names that ``convert`` accepts
     nicknames: tuple[str, ...] = ()  # names that it is imported as, for "did you mean"
-    # The kinds of devices on which it computes for arrays that have no library of their own, and
-    # what to install for that.
+    # The kinds of devices on which it computes for arrays without a library, and what to install
+    # for that.
     computes: Mapping[str, str] = {}
-    differentiates: bool = False  # whether ``Library.differentiation`` has anything
-    distribution: str = ""  # whose entry point it is; see `core.entry_points`
+    differentiates: bool = False  # whether ``Library.differentiation`` supports anything
+    distribution: str = ""  # the entry point's; see `core.entry_points`
 
 
 class TypeRecord:
-    """What is known about the arrays of one type, each item computed once.
+    """What is known about one array type, each item computed once.
 
-    They belong to `library`, or to `lazy` if they are graphs, to be computed later. `table` has, by
-    the request as callers spell it, the entry of `arraybridge.conversion`; `entries`, by the
-    libraries and the normalised request, that of `arraybridge.core.table`. `frame` gives what
-    stands for a data frame or a column of one (``arraybridge.protocols.frames``), `namespace` is
-    their array-API namespace, and `wrap` makes an Array of one, and asks whether it may. For `sort`
-    see ``arraybridge.xp.asarray``.
+    Arrays of the type belong to `library`, or to `lazy` if they are graphs. `table` has the entries
+    of `arraybridge.conversion` by the request as spelled; `entries` those of
+    `arraybridge.core.table` by the libraries and the normalised request. `frame` opens a data frame
+    or column (``arraybridge.protocols.frames``), `namespace` is the array API namespace, and `wrap`
+    makes an Array, if that is allowed. For `sort` see ``arraybridge.xp.asarray``.
     """
 
     __slots__ = ("entries", "frame", "lazy", "library", "namespace", "sort", "table", "wrap")
@@ -58,21 +57,21 @@ class TypeRecord:
         self.sort = -1
 
 
-#: The record of each type of array that has arrived; of any other type as well, if it was asked.
+#: The record of each array type that has arrived, and of other types looked up.
 RECORDS: ByType[TypeRecord] = ByType(TypeRecord)
-KNOWN = RECORDS.lasting  # where every call looks first
+KNOWN = RECORDS.lasting  # the first look-up of every call
 
 _entries: dict[str, Entry] = {}
-_packages: dict[str, str] = {}  # top-level package -> the library that its classes belong to
+_packages: dict[str, str] = {}  # top-level package -> the library of its classes
 _load: dict[str, Callable[[str], Library]] = {}
-_declared: Callable[[], Iterable[str]] | None = None  # None once it was called
-_loaded: dict[str, Library] = {}  # those of the table that are in use
-_registered: dict[str, Library] = {}  # those that users have registered
+_declared: Callable[[], Iterable[str]] | None = None  # None once called
+_loaded: dict[str, Library] = {}  # the table's libraries in use
+_registered: dict[str, Library] = {}  # the users' libraries
 _frames: set[str] = set()  # packages
 _load_frames: Callable[[str], Callable[[Any], Any]]
-_trees: dict[str, str] = {}  # packages, and their modules
+_trees: dict[str, str] = {}  # packages and their modules
 _load_trees: Callable[[str], Any]
-_watched: list[str] = []  # functions of the libraries of the table
+_watched: list[str] = []  # functions of the table's libraries
 _synonyms: dict[str, str] = {}
 _nicknames: dict[str, str] = {}
 
@@ -82,8 +81,8 @@ def provide(
 ) -> None:
     """Register the libraries of a table.
 
-    `load` gives the library of a name; ImportError if it is not installed. `watched` has, by the
-    library, what :attr:`Library.watched` is for others.
+    `load` imports a library by its name; ImportError if it is not installed. `watched` has for each
+    library what :attr:`Library.watched` has for others.
     """
     for entry in entries:
         _load[entry.name], _entries[entry.name] = load, entry
@@ -96,9 +95,9 @@ def provide(
 
 
 def provide_later(declared: Callable[[], Iterable[str]]) -> None:
-    """Have a function provide more when a library is first asked for that is not in the table.
+    """Set a function that provides more at the first request for an unknown library.
 
-    It gives the texts of warnings. Two threads may call it at once, to the same effect.
+    It returns the texts of warnings. Two threads may call it at once, with the same effect.
     """
     global _declared
     _declared = declared
@@ -114,9 +113,9 @@ def _discover() -> None:
 
 
 def provide_frames(packages: Iterable[str], load: Callable[[str], Callable[[Any], Any]]) -> None:
-    """Register packages with data frames, and what loads the function that opens one of them.
+    """Register packages with data frames, and the loader of the function that opens one.
 
-    That gives what stands for the frame and its library, or None for another object.
+    That function returns what a frame converts as and its library, or None for another object.
     """
     global _load_frames
     _load_frames = load
@@ -124,7 +123,7 @@ def provide_frames(packages: Iterable[str], load: Callable[[str], Callable[[Any]
 
 
 def frames_of(cls: type) -> Callable[[Any], Any] | None:
-    """Return what opens the frames of a class, by its package or that of a base; else None."""
+    """Return what opens the frames of a class, found by its package or a base's, or None."""
     for base in cls.__mro__[:-1]:
         package = package_of(base)
         if package in _frames:
@@ -135,9 +134,9 @@ def frames_of(cls: type) -> Callable[[Any], Any] | None:
 def provide_trees(packages: Mapping[str, str], load: Callable[[str], Any]) -> None:
     """Register packages with classes that are containers to ``arraybridge.tree``.
 
-    `load` gives a package's module in ``arraybridge.libraries``. ``row_of`` there, where it is, has
-    the row of a class that the package defines, or one derived of it; ``level`` that of an object
-    of any class that a registry of the package knows; None is for what is no container.
+    `load` imports a package's module in ``arraybridge.libraries``. Its ``row_of``, if any, returns
+    the row of a class that the package defines, or of a subclass; its ``level`` that of an object
+    whose class a registry of the package knows. Both return None for other objects.
     """
     global _load_trees
     _load_trees = load
@@ -145,7 +144,7 @@ def provide_trees(packages: Mapping[str, str], load: Callable[[str], Any]) -> No
 
 
 def tree_row(cls: type) -> Any:
-    """Return the row of the containers of a class, by its package or that of a base; else None."""
+    """Return the row of a container class, found by its package or a base's, or None."""
     for package in dict.fromkeys(map(package_of, cls.__mro__[:-1])):
         if package in _trees:
             found = getattr(_load_trees(_trees[package]), "row_of", None)
@@ -156,7 +155,7 @@ def tree_row(cls: type) -> Any:
 
 
 def tree_level(x: Any) -> Any:
-    """Return the row of an object by the registries of packages that are imported, or None."""
+    """Return the row of an object known to a registry of an imported package, or None."""
     for package, home in _trees.items():
         if package in sys.modules:
             level = getattr(_load_trees(home), "level", None)
@@ -167,7 +166,7 @@ def tree_level(x: Any) -> Any:
 
 
 def register(library: Library) -> None:
-    """Add a library, replacing another of its name; ``register_library`` checks it first."""
+    """Add a library or replace one of its name; ``register_library`` checks it first."""
     _registered[library.name] = library
     forget()
 
@@ -184,7 +183,7 @@ def registered(name: str) -> Library | None:
 
 
 def imported_libraries() -> list[Library]:
-    """List the libraries that the program has imported, and those that users registered."""
+    """List the libraries that the program has imported or registered."""
     imported = [
         own_library(name)
         for name, entry in [*_entries.items()]
@@ -199,7 +198,7 @@ def registered_names() -> list[str]:
 
 
 def differentiates(name: str) -> bool:
-    """Whether a library has gradients; one of the table is not loaded."""
+    """Whether a library has gradients, without loading one of the table."""
     if name in _registered or _entries[name].distribution:
         return library_named(name).differentiation() is not None
     return _entries[name].differentiates
@@ -213,7 +212,7 @@ def forget() -> None:
 
 
 def forgetting(function: Callable[[], None]) -> None:
-    """Have a function called by `forget`, for what is kept elsewhere."""
+    """Add a function that `forget` calls, for caches elsewhere."""
     _forgetting.append(function)
 
 
@@ -221,7 +220,7 @@ _forgetting: list[Callable[[], None]] = []
 
 
 def library_names(declared: bool = True) -> list[str]:
-    """List the names that ``convert`` accepts, in alphabetical order: entry points' too, or not."""
+    """List the names that ``convert`` accepts, sorted, with or without entry points'."""
     if declared:
         _discover()
     own = {name for name, entry in _entries.items() if declared or not entry.distribution}
@@ -236,7 +235,7 @@ def is_library(name: str) -> bool:
 
 
 def is_built_in(package: str) -> bool:
-    """Whether arraybridge itself has a library of a name, or reads the classes of a package."""
+    """Whether arraybridge itself has a library of a name, or converts the classes of a package."""
     entry = _entries.get(_packages.get(package, package))
     return package in _frames or (entry is not None and not entry.distribution)
 
@@ -247,23 +246,23 @@ def packages() -> frozenset[str]:
 
 
 def watched_functions() -> list[str]:
-    """List the libraries' own functions that an audit watches, loading no library."""
+    """List the libraries' own functions that an audit watches, without loading a library."""
     own = [path for x in (*_registered.values(), *_loaded.values()) for path in x.watched]
     return [*dict.fromkeys([*_watched, *own])]
 
 
 def loaded(name: str) -> Library | None:
-    """Return a library that is in use already, or None."""
+    """Return a library that is in use, or None."""
     return _registered.get(name) or _loaded.get(name)
 
 
 def synonym(name: str) -> str | None:
-    """Return the library for which ``convert`` accepts a name as a synonym, or None."""
+    """Return the library of a synonym that ``convert`` accepts, or None."""
     return _synonyms.get(name)
 
 
 def computing_on(device_kind: str) -> dict[str, str]:
-    """Return the libraries that compute on a kind of device, in order, and what to install."""
+    """Return the libraries that compute on a kind of device, in order, with their requirements."""
     return {
         name: entry.computes[device_kind]
         for name, entry in _entries.items()
@@ -286,7 +285,7 @@ def _loading(name: str) -> Library:
 
 
 def own_library(name: str) -> Library:
-    """Return the library of the table or an entry point, whatever a user registered instead."""
+    """Return the library of the table or an entry point, even if a user replaced it."""
     found = _loaded.get(name)
     if found is not None:
         return found
@@ -307,13 +306,13 @@ def own_library(name: str) -> Library:
 def known_name(to: object) -> str:
     """Return arraybridge's name for a library or a module, without loading it.
 
-    ValueError for one that it does not know; TypeError for what is neither a name nor a module.
+    ValueError for an unknown one; TypeError if it is neither a name nor a module.
     """
     name = to if isinstance(to, str) else getattr(to, "__name__", None)
     if not isinstance(name, str) or isinstance(to, type):
         own = _library_of(package_of(to if isinstance(to, type) else type(to)))
         hint = f": pass {own!r}" if own else ""
-        raise TypeError(f"`to` is the name of a library or its module, got {to!r}{hint}")
+        raise TypeError(f"`to` must be the name of a library or its module, got {to!r}{hint}")
     if name in _registered:
         return name
     known = name if isinstance(to, str) else _library_of_module(name)
@@ -327,7 +326,7 @@ def known_name(to: object) -> str:
 
 def _meant(name: str) -> str:
     if name in _frames:
-        return ": its frames are taken, not made: convert to 'numpy', and make one of that;"
+        return ": its frames are inputs only, so convert to 'numpy' and make a frame of that;"
     root = name.partition(".")[0]
     known = {other.lower(): other for other in library_names()} | _nicknames
     close = closest(name, known) if name.lower() in known or root not in known else root
@@ -346,13 +345,13 @@ def _library_of(package: str) -> str | None:
     return _packages.get(package)
 
 
-# Reading all entry points takes as long as some thousand conversions: not for classes of these.
+# Reading all entry points takes as long as thousands of conversions: not for these packages.
 _NO_LIBRARIES = sys.stdlib_module_names | {"", "__main__"}
 
 
 def package_of(cls: type) -> str:
     """Return the top-level package that defines a class; "" if unknown."""
-    module = getattr(cls, "__module__", None)  # whatever its body, or metaclass, put there
+    module = getattr(cls, "__module__", None)  # a class body or metaclass may set anything
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
@@ -367,7 +366,7 @@ def library_of_package(cls: type) -> Library | None:
     except ImportError:
         if package == name and not _entries[name].distribution:
             raise
-        # A broken entry point, or a namespace without a part, as cuda.bindings without cuda.core.
+        # A broken entry point, or a namespace package without a part (cuda without cuda.core).
         return None
 
 
@@ -377,12 +376,12 @@ def library_of_type(array_type: type) -> Library | None:
 
 
 def _find(array_type: type) -> Library | None:
-    if hasattr(array_type, "__arraybridge__"):  # an Array: what it carries has a library
+    if hasattr(array_type, "__arraybridge__"):  # an Array: its native array has a library
         return None
-    for library in (_registered | _loaded | _registered).values():  # users' first, and instead
+    for library in (_registered | _loaded | _registered).values():  # users' first
         if library.owns(array_type):
             return library
-    for base in array_type.__mro__:  # by its package, also if another thread loads it meanwhile
+    for base in array_type.__mro__:  # even if another thread is loading it
         found = library_of_package(base)
         if found is not None and found.owns(array_type):
             return found

@@ -1,4 +1,4 @@
-"""What a conversion is asked for: the keywords of ``convert``, read once and normalised."""
+"""A conversion's request: the keywords of ``convert``, read once and normalised."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _MEMORY_FORMATS = {
 
 
 class Request(NamedTuple):
-    """What of a conversion is asked for beside the target."""
+    """What a conversion requests, other than its target."""
 
-    device: Device | None = None  # where the result shall be; without it no route leaves the device
-    # None: a view where it is safe; False: a view or a refusal; True: always a copy
+    device: Device | None = None  # the result's; None: the array's
+    # None: a view if one is safe; False: a view or an error; True: always a copy
     copy: bool | None = None
-    # Take a view of read-only memory even where the target cannot mark it.
+    # Take a view of read-only memory even if the target cannot mark it.
     alias_readonly: bool = False
     cast: Cast | None = None
-    # Memory that may still be written is shared with immutable arrays too: nobody else has it, or
-    # the standard's ``from_dlpack`` is meant.
+    # Share memory that may still be written with immutable arrays too: it has no other user, or the
+    # standard's ``from_dlpack`` requires it.
     share: bool = False
     contiguous: bool = False  # :func:`arraybridge.contiguous`: `x` itself, or a copy in C order
 
 
 class Cast(NamedTuple):
-    """The data type and the order that are asked of a result."""
+    """The data type and the order requested of a result."""
 
-    dtype: DataType | None  # None: that of the array, unless it is in the table
+    dtype: DataType | None  # None: the array's, unless `table` has it
     casting: str  # the rule that the cast must obey
     order: str | None  # of the axes in memory: "C", "F", "channels_last"; None: any
-    table: tuple[tuple[DataType, DataType], ...] = ()  # what arrays of some data types become
+    table: tuple[tuple[DataType, DataType], ...] = ()  # results' data types by the arrays'
 
     def wanted(self, given: DataType) -> DataType:
-        """Return the data type of the result for that of an array."""
+        """Return the result's data type for an array's."""
         if self.dtype is not None:
             return self.dtype
         return next((to for of, to in self.table if of == given), given)
@@ -61,7 +61,7 @@ def request_of(
     order: object = None,
     share: bool = False,
 ) -> Request:
-    """Return the request of keywords, spelled as callers do; ValueError, TypeError for others."""
+    """Return the request for keywords as callers spell them, or raise ValueError or TypeError."""
     place = None if device is None else place_named(device)
     cast = None if dtype is None and order is None else cast_of(dtype, casting, order)
     return Request(place, checked_copy(copy), bool(alias_readonly), cast, share)
@@ -70,7 +70,7 @@ def request_of(
 def checked_copy(copy: object) -> bool | None:
     """Return the argument `copy` as None, True or False; 0, 1 and NumPy's booleans are accepted.
 
-    ValueError for anything else, which would otherwise silently be a copy or a view.
+    ValueError for anything else, which would silently copy or not.
     """
     if copy is None or copy is True or copy is False:
         return copy
@@ -80,9 +80,9 @@ def checked_copy(copy: object) -> bool | None:
 
 
 def cast_of(dtype: object, casting: object = "same_kind", order: object = None) -> Cast | None:
-    """Read the keywords; None where nothing is asked for, ValueError or TypeError for what is none.
+    """Read the keywords; None if they request no cast, ValueError or TypeError if they are invalid.
 
-    A mapping, for `dtype`, is from the data types of arrays to those of the results; others stay.
+    A mapping, as `dtype`, maps arrays' data types to results'; other types are kept.
     """
     from .cast_rules import checked_casting, data_type_named
 
@@ -114,23 +114,23 @@ def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
     if order == "channels_last":
         if ndim not in (4, 5):
             raise ValueError(
-                "order='channels_last' is of arrays (N, C, H, W) or (N, C, D, H, W); this has "
-                f"{ndim} dimensions"
+                "order='channels_last' is for arrays (N, C, H, W) or (N, C, D, H, W); this one "
+                f"has {ndim} dimensions"
             )
         return (0, *range(2, ndim), 1)
     return tuple(range(ndim))
 
 
-#: What is pending where elements do not lie at the strides of a TensorInfo.
+#: The pending kinds whose elements are not at a TensorInfo's strides.
 _ASTRIDE = {
-    "fraction": "strides that are no whole elements",
+    "fraction": "strides that are not multiples of the item size",
     "chunks": "several chunks",
-    "columns": "columns that lie apart",
+    "columns": "separate columns",
 }
 
 
 def has_order(s: TensorInfo, axes: tuple[int, ...]) -> bool:
-    """Whether the elements lie in memory in the order of some axes, without gaps."""
+    """Whether the elements are stored in the order of some axes, without gaps."""
     if not _ASTRIDE.keys().isdisjoint(s.pending):
         return False
     if s.empty or axes == tuple(range(s.ndim)):
@@ -143,6 +143,6 @@ def has_order(s: TensorInfo, axes: tuple[int, ...]) -> bool:
 
 
 def layout_change(info: TensorInfo, cast: Cast) -> str:
-    """Return the reason of a copy to another order."""
+    """Return the reason for a copy to another order."""
     steps = next(filter(None, map(_ASTRIDE.get, info.pending)), f"strides {info.strides}")
     return f"a layout of {steps} to {cast.order}, for order="

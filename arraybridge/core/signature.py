@@ -1,10 +1,10 @@
-"""Signatures: what of an array decides its route, as small hashable keys.
+"""Signatures: the properties of an array that decide its route, as small hashable keys.
 
-A library has two. The *exact* one is all that :meth:`Library.describe` says of an array but its
-address, of which the alignment is kept; every library has it. The *coarse* one is optional and
-cheap: a tuple that :meth:`Library.signature` reads off an array, and :meth:`Library.decode` makes a
-:class:`Signature` of. The planner sees the decoded key and nothing else, so a remembered route
-cannot depend on anything that is not part of its key.
+A library has two. The *exact* one is all that :meth:`Library.describe` returns, with the alignment
+in place of the address; every library has it. The *coarse* one is optional and cheap: a tuple that
+:meth:`Library.signature` reads off an array and :meth:`Library.decode` turns into a
+:class:`Signature`. The planner sees only the decoded key, so a cached route cannot depend on
+anything that is not part of its key.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ..dlpack import CPU, DataType
 from ..layout import c_strides
 from .records import TensorInfo
 
-#: Of an array that is not made yet: aligned as any is.
+#: The address of an array that does not exist yet, with any alignment.
 ADDRESS = 1 << 12
 
-USUAL_ALIGNMENT = 16  # bytes, at least, of any allocator's memory
-_MOST_ALIGNED = 64  # bytes; `exact_key` tells no larger alignments apart, unless it is asked to
+USUAL_ALIGNMENT = 16  # the least in bytes that every allocator guarantees
+_MOST_ALIGNED = 64  # bytes; `exact_key` does not distinguish larger alignments by default
 
 
 class Finer(Exception):
-    """The planner asked for something that a coarse signature does not say: read the exact one."""
+    """The planner needs a field that a coarse signature lacks: it must use the exact one."""
 
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ else:
 
 
 class Signature(_Described):
-    """What a coarse key says of an array, under the names of :class:`TensorInfo`.
+    """The fields of a coarse key, with the names of :class:`TensorInfo`.
 
-    To read anything else raises :class:`Finer`.
+    Reading any other field raises :class:`Finer`.
     """
 
     _exact = False
@@ -45,7 +45,7 @@ class Signature(_Described):
 
     @classmethod
     def on_host(cls, **fields: Any) -> Signature:
-        """Return that of arrays in the CPU's memory that nothing keeps from being converted."""
+        """Return the signature of arrays in CPU memory that can be converted."""
         return cls(**{"device": CPU, "data": 1, "pending": (), "refused": None, **fields})
 
     def __getattr__(self, name: str) -> Any:
@@ -56,7 +56,7 @@ class Signature(_Described):
         return name in self.__dict__
 
     def aligned(self, nbytes: int) -> Signature:
-        """Return that of arrays at a multiple of so many bytes."""
+        """Return the same signature with an alignment."""
         return Signature(**{**self.__dict__, "alignment": nbytes})
 
     @property
@@ -65,26 +65,26 @@ class Signature(_Described):
         return name
 
     def aligned_to(self, nbytes: int) -> bool:
-        """Whether the first element is at a multiple of so many bytes."""
-        if nbytes > self.alignment:  # at least that; the exact signature has more
+        """Whether the address of the first element is a multiple of a number of bytes."""
+        if nbytes > self.alignment:  # the array may be aligned better: the exact signature knows
             raise Finer("alignment")
         return True
 
 
 def exact_key(info: TensorInfo, most: int = _MOST_ALIGNED) -> tuple[Any, ...]:
-    """Return all of a description that may decide: the alignment stands for the address."""
+    """Return the parts of a description that may decide, with the alignment for the address."""
     pointer = info.data + info.byte_offset
     aligned = pointer & -pointer
     return aligned if aligned < most else most, info[3:]
 
 
 def of_exact_key(library: str, key: tuple[Any, ...]) -> TensorInfo:
-    """Return the description that a key was made of, at the least address of its alignment."""
+    """Return the description of a key, at the lowest address with its alignment."""
     return TensorInfo(library, key[0], 0, *key[1])
 
 
 def strides_in(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides, in elements, of a dense array whose axes have an order in memory."""
+    """Return the strides, in elements, of a dense array whose axes have a given memory order."""
     dense = c_strides(tuple(shape[axis] for axis in axes))
     steps = dict(zip(axes, dense, strict=True))
     return tuple(steps[axis] for axis in range(len(shape)))
@@ -93,10 +93,10 @@ def strides_in(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]
 def dense_like(
     s: TensorInfo, dtype: DataType | None = None, axes: tuple[int, ...] | None = None
 ) -> TensorInfo:
-    """Return the signature of a new dense array with the axes of another.
+    """Return the signature of a new dense array of another's shape.
 
-    They are in C order, or in that of `axes`, the outermost first; the dtype is the other's by
-    default.
+    Its axes are in C order, or in that of `axes`, outermost first; the dtype defaults to the
+    other's.
     """
     dtype = dtype or s.dtype
     if s._exact:

@@ -1,12 +1,12 @@
-"""The table of conversions: type of array -> request -> signature -> what converts it.
+"""The table of conversions: array type -> request -> signature -> conversion.
 
-There is one way through: look up the entry of the type and the request, sign the array, look up
-what runs. An array that is new to an entry is planned once; :func:`arraybridge.explain` asks the
-same entries. The table is part of `registry.RECORDS`, and `registry.forget` clears all of it.
+Every conversion takes one path: look up the entry of the type and the request, compute the array's
+signature, look up the conversion. A signature that is new to an entry is planned once;
+:func:`arraybridge.explain` uses the same entries. The table is part of `registry.RECORDS`, and
+`registry.forget` clears it.
 
-Audits observe the routes that arrays take. While there are observers no entry has a fast path, so
-that every conversion is planned and comes to where they are notified. Code that adds or removes one
-calls `registry.forget`.
+Audits observe routes. While there are observers no entry has a fast path, so that every conversion
+is planned and observers are notified. Code that adds or removes one calls `registry.forget`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Event(NamedTuple):
     """A route that is about to be taken."""
 
     route: Route
-    info: TensorInfo  # what takes it
-    call: str = ""  # what is called; "" for the function by which the program called arraybridge
+    info: TensorInfo  # the array's
+    call: str = ""  # the function called; "" for the one by which the program called arraybridge
 
 
-#: Each is called with an `Event`; an exception that it raises refuses the route.
+#: Each is called with an `Event`, and may raise an exception to refuse the route.
 OBSERVERS: list[Callable[[Event], object]] = []
 
 
@@ -47,7 +47,7 @@ def notify(route: Route, info: TensorInfo, call: str = "") -> None:
     """Notify all observers of a route that is about to be taken, unless it is a refusal."""
     if route.kind != "refuse":
         if route.kind == "view" and info.copied:
-            why = "the producer says that what it exports is a copy"
+            why = "the producer exports a copy"
             route = route._replace(kind="kernel", why=why, nbytes=info.nbytes)
         event = Event(route, info, call)
         for observe in [*OBSERVERS]:
@@ -57,7 +57,7 @@ def notify(route: Route, info: TensorInfo, call: str = "") -> None:
 def notify_copy(
     why: str, info: TensorInfo, target: str = "", by: object = None, call: str = ""
 ) -> None:
-    """Notify all observers of a copy that is no conversion, on the device of an array."""
+    """Notify all observers of a copy on an array's device that is no conversion."""
     name = info.library
     notify(Route("kernel", why, info.nbytes, name, target or name, info.device, by), info, call)
 
@@ -69,13 +69,13 @@ def notify_view(why: str, info: TensorInfo, call: str = "") -> None:
 
 
 def _one_key(x: Any) -> None:
-    """Sign an array of which nothing but its type is looked at."""
+    """Return the key of arrays for which only the type matters."""
 
 
 class Entry:
-    """The conversions of one type of array by one request.
+    """The conversions of one array type by one request.
 
-    `run` converts an array. `view` returns the view that an edge makes of it; None without one.
+    `run` converts an array. `view` returns the view that an edge makes, or None.
     """
 
     __slots__ = (
@@ -104,28 +104,28 @@ class Entry:
         self._accepts: dict[int, Accepts] = {}
         self._plans: dict[Hashable, tuple[Plan, object]] = {}
         self._signature = source.signature if self._edges else None
-        self._convert = self.convert  # one object, by which `run` knows it
+        self._convert = self.convert  # one object, which `run` recognises
         self.views: dict[Hashable, Callable[[Any], Any]] = {}
         self.sign: Callable[[Any], Hashable] = _one_key
         self.runs: dict[Hashable, Callable[[Any], Any]] = {None: self._convert}
-        if self._signature is not None and not OBSERVERS:  # whom `execute` notifies
+        if self._signature is not None and not OBSERVERS:  # `execute` notifies them
             self.sign = self._signature
             if self._varies or target.modes is not None:
                 self.sign = self._with_accepts
                 if target.modes is not None and not self._varies:
                     self.sign = with_modes(self._signature, target.modes)
-        final = ConversionError, MemoryError  # another try would not change them
+        final = ConversionError, MemoryError  # trying again would not help
         self.run = run_of(self.sign, self.runs, self.new, self._convert, final)
         self.view = view_of(self.sign, self.runs, self.views, self.new)
 
     def _with_accepts(self, x: Any) -> Hashable:
-        """Sign with all that decides beside the array: modes, and what the target accepts now."""
+        """Return a key with all else that decides: modes, and what the target accepts now."""
         target, signature = self.target, self._signature
         assert signature is not None
         modes = None if target.modes is None else target.modes()
         accepts = target.accepts
         number = id(accepts)
-        if self._accepts.get(number) is not accepts:  # kept, or its number would be another's
+        if self._accepts.get(number) is not accepts:  # kept alive, so that its id is not reused
             if len(self._accepts) >= MOST:
                 self._accepts.clear()
                 self.runs.clear()
@@ -142,11 +142,11 @@ class Entry:
         )
 
     def new(self, key: Any) -> Callable[[Any], Any]:
-        """Return what converts the arrays of a new key, and remember it."""
+        """Return the conversion of arrays with a new key, and remember it."""
         run: Callable[[Any], Any] = self._convert
         alone = self.sign is self._signature
         coarse, modes = (key, None) if alone or key is None else key[:2]
-        if coarse is not None:  # else only the exact signature tells
+        if coarse is not None:  # else the exact signature is needed
             try:
                 s = self.source.decode(coarse)
                 if not alone and key[-1] is True:
@@ -165,9 +165,9 @@ class Entry:
         return run
 
     def copies(self, x: Any) -> bool:
-        """Whether the coarse signature of an array tells that an edge copies it: no refusal is due.
+        """Whether an array's coarse signature shows that an edge copies it, so nothing is refused.
 
-        Else `planned` tells what becomes of it, or it is a view.
+        Otherwise it is a view, or `planned` decides.
         """
         key = self.sign(x)
         run = self.runs.get(key) or self.new(key)
@@ -181,7 +181,7 @@ class Entry:
         return x if result is alias else result
 
     def planned(self, x: Any) -> tuple[Plan, TensorInfo]:
-        """Return the plan of an array, and its description."""
+        """Return an array's plan and description."""
         source, accepts = self.source, self.target.accepts
         info = source.describe(x)
         if (
@@ -191,7 +191,7 @@ class Entry:
             and source.may_change(x)
         ):
             info = info._replace(legacy=True)
-        # Arrays with a coarse signature are those whose library's functions do as they say.
+        # The libraries' own functions are reliable for arrays with a coarse signature.
         usual = self._signature is None or self._signature(x) is not None
         modes = self.target.modes is not None and self.target.modes()
         key = usual, modes, id(accepts), exact_key(info, max(64, accepts.alignment))
@@ -199,7 +199,7 @@ class Entry:
         if known is not None and known[1] is accepts:
             return known[0], info
         found = self._plan(of_exact_key(info.library, key[3]), usual and not modes)
-        # What a driver or a device may change is planned each time.
+        # Routes that depend on a driver or a device are planned each time.
         if info.device.host and (found.device is None or found.device.type == CPU.type):
             if len(self._plans) >= MOST:
                 self._plans.clear()
@@ -208,7 +208,7 @@ class Entry:
 
 
 def entry_of(kind: type, source: Library, target: Library, request: Request) -> Entry:
-    """Return the entry of a type of array, one of `source`, and a request."""
+    """Return the entry of an array type of `source` and a request."""
     entries = RECORDS[kind].entries
     key = source, target, request
     entry = entries.get(key)
@@ -222,12 +222,12 @@ def entry_of(kind: type, source: Library, target: Library, request: Request) -> 
 def routed(
     x: Any, source: Library, target: Library, request: Request = _PLAIN
 ) -> tuple[Plan, TensorInfo]:
-    """Return the plan of an array, what `alias` gave, and its description."""
+    """Return the plan and description of an array, which `alias` returned."""
     return entry_of(type(x), source, target, request).planned(x)
 
 
 def execute(x: Any, found: Plan, info: TensorInfo) -> Any:
-    """Convert an array, whose memory cannot become another meanwhile, as its plan says."""
+    """Convert an array by its plan; its memory must not be replaced meanwhile."""
     if OBSERVERS:
         notify(found.route(info), info)
     return _executed(x, found, info)
@@ -247,7 +247,7 @@ def _executed(x: Any, found: Plan, info: TensorInfo) -> Any:
                 raise ConversionError(
                     f"{target.name} could not take the array: {first_line(error)}"
                 ) from error
-            made = None  # the copier says what is wrong
+            made = None  # the copier raises a better error
         if made is not None:
             return made
     if found.kind == "view":
@@ -255,11 +255,11 @@ def _executed(x: Any, found: Plan, info: TensorInfo) -> Any:
             return x
         return _wrapped(x, source, target, info, place)
     fresh = found.copier.copy(x, source, target, info, place)
-    made_by = library_of_type(type(fresh)) or source  # what it resolved may be a core tensor
+    made_by = library_of_type(type(fresh)) or source  # `resolve` may return a core tensor
     if made_by is target or isinstance(fresh, target.forms):
         return fresh
     if found.kind == "kernel" and not (info.device.host or info.pending):
-        # A view, whatever the target says of it: one that copies all would be given copy upon copy.
+        # A view, even if the target copies all: it would be given copies again and again.
         return _wrapped(fresh, made_by, target, made_by.describe(fresh), place)
     # An intermediate array, to which nothing else refers.
     onward = Request(device=place, share=True)
@@ -277,7 +277,7 @@ def _wrapped(x: Any, source: Library, target: Library, info: TensorInfo, place: 
 
 
 def relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:
-    """Relabel host memory as another device; leave ``tensor``, which may be the caller's."""
+    """Return a view of host memory labelled as another device; leave the caller's ``tensor``."""
     return dlpack.ManagedTensor.adopt(
         tensor.pointer,
         tensor.shape,

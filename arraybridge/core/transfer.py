@@ -1,8 +1,7 @@
-"""What copies an array to another device: the planner picks it, ``explain`` prints it.
+"""Copies between devices: the planner picks one, and ``explain`` prints it.
 
-A strided array is made contiguous where it lies, by the kernel of its device, and only then goes
-across. The way across is that of the libraries, unless the device is CUDA's and its memory can be
-reached by `arraybridge.kernels.cuda.transfer`.
+The kernel of an array's device first makes a strided array contiguous. The libraries then transfer
+it, unless the device is CUDA's and `arraybridge.kernels.cuda.transfer` can reach its memory.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _BYTES = DataType.named("uint8")
 
 
 class Fetch(NamedTuple):
-    """A copy to the host by the library of the array."""
+    """A copy to the host by the array's library."""
 
     library: Library
-    compact: Copier | None  # what makes the array contiguous before
+    compact: Copier | None  # makes the array contiguous first
 
     def __str__(self) -> str:
         return _steps(self.compact, f"{self.library.name}'s own copy to the host")
@@ -33,17 +32,17 @@ class Fetch(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``: an array of any known library on the host."""
+        """Copy ``x`` to the host, as an array of any known library."""
         if self.compact is not None:
             x = self.compact.copy(x, source, source, info, info.device)
         host = source.to_host(x)
         if host is None or host is x:
-            raise ConversionError(f"{source.name}.to_host() made no copy on the CPU")
+            raise ConversionError(f"{source.name}.to_host() did not return a copy on the CPU")
         return host
 
 
 class Move(NamedTuple):
-    """A copy from one device to another by the library of the array."""
+    """A copy from one device to another by the array's library."""
 
     library: Library
     place: Device
@@ -55,7 +54,7 @@ class Move(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``: an array of its library on the other device."""
+        """Copy ``x`` to the other device, as an array of its library."""
         if info.pending:
             x = source.resolve(x)
         elif self.compact is not None:
@@ -64,7 +63,7 @@ class Move(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """A copy from the host to a device by the target, which takes NumPy's arrays."""
+    """A copy from the host to a device by the target, from a NumPy array."""
 
     library: Library
     place: Device
@@ -75,7 +74,7 @@ class Upload(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``: an array of the target on the device."""
+        """Copy ``x`` to the device, as an array of the target."""
         if info.pending:
             x = source.resolve(x)
         numpy = library_named("numpy")
@@ -85,7 +84,7 @@ class Upload(NamedTuple):
 
 
 class PinnedUpload(NamedTuple):
-    """A copy from the host to a CUDA device: slices in C order, by way of pinned memory."""
+    """A copy from the host to a CUDA device, in slices, through pinned memory."""
 
     library: Library  # the target, which allocates
     place: Device
@@ -97,7 +96,7 @@ class PinnedUpload(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``: an array of the target on the device."""
+        """Copy ``x`` to the device, as an array of the target."""
         from ..kernels.cuda import transfer
 
         block = target.empty(info._replace(device=device))
@@ -111,7 +110,7 @@ class PinnedUpload(NamedTuple):
                 in_bytes(read.strides, itemsize),
                 on_host(info).kernel.copy,
             )
-            if info.c_contiguous:  # moved as it is, without a kernel that is registered
+            if info.c_contiguous:  # moved as it is, even if a kernel is registered
                 shape, strides, itemsize, kernel = (info.nbytes,), (1,), 1, cpu.copy
             transfer.upload(
                 made.pointer, read.pointer, shape, strides, itemsize, stream, device.id, kernel
@@ -120,10 +119,10 @@ class PinnedUpload(NamedTuple):
 
 
 class PinnedFetch(NamedTuple):
-    """A copy from a CUDA device to the host by way of pinned memory."""
+    """A copy from a CUDA device to the host through pinned memory."""
 
     library: Library  # the source
-    compact: Copier | None  # what makes the array contiguous before
+    compact: Copier | None  # makes the array contiguous first
 
     def __str__(self) -> str:
         return _steps(self.compact, "a copy to the host through pinned memory")
@@ -131,9 +130,9 @@ class PinnedFetch(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x`` to a block that starts at a multiple of 64 bytes: an array of the target."""
+        """Copy ``x`` to a block aligned to 64 bytes, as an array of the target."""
         block = ManagedTensor.allocate(info.shape, info.dtype, padded=info.padded)
-        block.device = device  # of which the target may tell several apart
+        block.device = device  # the target may have several CPU devices
         if info.size:
             if self.compact is not None:
                 x = self.compact.copy(x, source, source, info, info.device)
@@ -153,7 +152,7 @@ def _fetch(dst: int, src: int, nbytes: int, stream: int | None, device: Device) 
 
 
 def _span_of(tensor: ManagedTensor, stream: int | None) -> ManagedTensor:
-    """Fetch a strided tensor with all that lies between its elements; a tensor on the host."""
+    """Fetch the whole memory span of a strided tensor, as a tensor on the host."""
     itemsize = tensor.dtype.itemsize
     low, high = span(tensor.shape, in_bytes(tensor.strides, itemsize), itemsize)
     whole = ManagedTensor.allocate((high - low,), _BYTES)
@@ -168,7 +167,7 @@ class PeerCopy(NamedTuple):
 
     library: Library  # the target, which allocates
     place: Device
-    compact: Copier | None  # what makes the array contiguous before
+    compact: Copier | None  # makes the array contiguous first
 
     def __str__(self) -> str:
         return _steps(self.compact, f"a peer copy to {self.place}")
@@ -176,7 +175,7 @@ class PeerCopy(NamedTuple):
     def copy(
         self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
     ) -> object:
-        """Copy ``x``: an array of the target on the other device."""
+        """Copy ``x`` to the other device, as an array of the target."""
         from ..kernels.cuda import transfer
 
         block = target.empty(info._replace(device=device))
@@ -188,7 +187,7 @@ class PeerCopy(NamedTuple):
             read = source.export(x, streams[1])
             devices = device.id, info.device.id
             transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
-            source.read_on(x, info.device, streams[1])  # which waits for the copy
+            source.read_on(x, info.device, streams[1])  # that stream waits for the copy
         return block
 
 
@@ -199,7 +198,7 @@ def _steps(first: Copier | None, then: str) -> str:
 def transfer_for(
     info: TensorInfo, source: Library, target: Library, place: Device
 ) -> Fetch | Move | Upload | PinnedFetch | PinnedUpload | PeerCopy:
-    """Return what copies an array to another device; see `no_way` for whether it can."""
+    """Return what copies an array to another device; `no_way` checks that it can."""
     compact = _compact(info, source)
     if _reaches(info, source, target, place):
         if place.type == CPU.type:
@@ -215,13 +214,13 @@ def transfer_for(
 
 
 def keeps_layout(copier: object) -> bool:
-    """Whether a library's own copy to another device is given an array in any layout."""
+    """Whether a library's own copy to another device takes an array in any layout."""
     own = isinstance(copier, Fetch | Move) and copier.compact is None
     return own or isinstance(copier, Upload)
 
 
 def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) -> bool:
-    """Whether arraybridge itself reaches the memory on both sides: the host's, and CUDA's."""
+    """Whether arraybridge itself can reach the memory on both sides: the host's and CUDA's."""
     here = info.device
     if info.pending or not {here.type, place.type} & ON_CUDA or no_driver():
         return False
@@ -236,19 +235,19 @@ def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) 
     ordered = source.current_stream(here) is not None
     if place.type != CPU.type:
         return allocated and compact and ordered
-    if type(source).to_host is Library.to_host:  # of no library, or of one that moves nothing
+    if type(source).to_host is Library.to_host:  # no library, or one that transfers nothing
         return compact or _is_nearly_dense(info)
-    return compact and ordered and allocates(source)  # else by its own copy, as JAX
+    return compact and ordered and allocates(source)  # otherwise by its own copy, as for JAX
 
 
 def _is_nearly_dense(info: TensorInfo) -> bool:
-    """Whether what lies between the elements is no more than they are."""
+    """Whether the gaps between elements are no larger than the elements."""
     low, high = span(info.shape, in_bytes(info.strides, info.itemsize), info.itemsize)
     return high - low <= 2 * info.nbytes
 
 
 def _compact(info: TensorInfo, source: Library) -> Copier | None:
-    """Return what makes an array contiguous on its device before it leaves; None if nothing."""
+    """Return what makes an array contiguous on its device first, or None."""
     if info.c_contiguous or info.pending or info.device.host:
         return None
     copier = copier_for(info, source, source)
@@ -269,7 +268,7 @@ def no_way(info: TensorInfo, source: Library, target: Library, place: Device) ->
             return f"{source.name} arrays on {info.device} cannot be moved"
         try:
             source.native_device(place)
-        except ConversionError as error:  # it is built for such devices, and finds none
+        except ConversionError as error:  # its build supports such devices, but it finds none
             return str(error)
     elif not info.device.host:
         return f"no direct way from {info.device} to {place}: go through device='cpu' first"
@@ -279,7 +278,7 @@ def no_way(info: TensorInfo, source: Library, target: Library, place: Device) ->
 
 
 def fetched(x: object, library: Library, info: TensorInfo) -> object:
-    """Copy an array to the CPU as ``convert`` does: into its library, or NumPy."""
+    """Copy an array to the CPU as ``convert`` does: as its library's array, or NumPy's."""
     own = CPU.type in library.accepts.devices and type(library).wrap is not Library.wrap
     target = library if own else library_named("numpy")
     obstacle = no_way(info, library, target, CPU)
@@ -290,6 +289,6 @@ def fetched(x: object, library: Library, info: TensorInfo) -> object:
 
 def moves(source: Library, place: Device) -> bool:
     """Whether a library can move its own arrays to a device."""
-    # TVM-FFI holds any device, and moves none.
+    # TVM-FFI holds arrays of any device, but moves none.
     able = type(source).to_device is not Library.to_device
     return able and place.type in source.accepts.devices

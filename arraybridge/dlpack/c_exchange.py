@@ -1,9 +1,7 @@
 """The C exchange API: ``__dlpack_c_exchange_api__`` of a type, a table of C functions.
 
-It is the fast path of torch, Paddle and cuda.core, and it skips what ``__dlpack__`` checks:
-gradients, conjugate and negative bits are the caller's to look at first. Nothing here
-synchronizes streams.
-Source: ``DLPackExchangeAPI`` in ``dlpack.h`` 1.3.
+It is the fast path of torch, Paddle and cuda.core, and skips the checks of ``__dlpack__``: the
+caller must look at gradients, conjugate and negative bits first. Nothing here synchronizes streams.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ class ExchangeAPI:
         self.version = (version.major, version.minor)
         self._export = header.MANAGED_FROM_PY_OBJECT(table.managed_tensor_from_py_object_no_sync)
         self._import = header.MANAGED_TO_PY_OBJECT(table.managed_tensor_to_py_object_no_sync)
-        # Either may be NULL, the header says: False, then.
+        # Either may be NULL by the header, and is then false.
         self._borrow = header.DLTENSOR_FROM_PY_OBJECT(table.dltensor_from_py_object_no_sync or 0)
         self._allocate = header.MANAGED_TENSOR_ALLOCATOR(table.managed_tensor_allocator or 0)
         self._stream = header.CURRENT_WORK_STREAM(table.current_work_stream)
@@ -70,7 +68,7 @@ class ExchangeAPI:
     def acquire(self, x: object) -> ManagedTensor:
         """Return an owning tensor on ``x``, whose type must be exactly that of the table."""
         out = c_void_p()
-        # A Python exception that the C function set is raised by ctypes itself (PYFUNCTYPE).
+        # ctypes raises a Python exception that the C function set (PYFUNCTYPE).
         if self._export(id(x), byref(out)) or not out.value:
             raise DLPackError(f"{type(x).__name__} could not be exported")
         return ManagedTensor.from_struct(out.value, versioned=True)
@@ -178,7 +176,7 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
 def _look_up(capsule: object) -> ExchangeAPI | None:
     try:
         address = pyapi.capsule_pointer(capsule, b"dlpack_exchange_api")
-    except ValueError:  # no capsule, or one of another name
+    except ValueError:  # no capsule, or one with another name
         return None
     while address:
         table = header.DLPackExchangeAPI.from_address(address)

@@ -94,7 +94,7 @@ def from_capsule(capsule: object) -> ManagedTensor:
         if taken is not None:
             address, owner = taken
             return read_struct(ManagedTensor, address, owner, versioned)
-    _open(capsule)  # says what it is instead
+    _open(capsule)  # raises a better error
     raise ConsumedCapsuleError("the capsule has no pointer")
 
 

@@ -45,13 +45,13 @@ class DeviceType(IntEnum):
 
 KNOWN_DEVICE_CODES = {int(code): code for code in DeviceType}
 
-# Memory that the CPU may dereference: pinned and managed memory are host memory too.
+# Memory that the CPU may dereference, including pinned and managed memory.
 HOST_ACCESSIBLE = frozenset(
     {DeviceType.CPU, DeviceType.CUDA_HOST, DeviceType.ROCM_HOST, DeviceType.CUDA_MANAGED}
 )
 
-# Where `data` is an address that arithmetic works on, so that byte_offset can be folded into it.
-# Elsewhere (a cl_mem, a VkBuffer, an MTLBuffer) it is a handle, and the offset must stay apart.
+# Devices on which `data` is an address, so that byte_offset can be added to it. Elsewhere (a
+# cl_mem, a VkBuffer, an MTLBuffer) it is a handle, and the offset must be kept separate.
 ADDRESSABLE = HOST_ACCESSIBLE | {DeviceType.CUDA, DeviceType.ROCM, DeviceType.ONEAPI}
 
 _NAMES: dict[int, str] = {code: code.name.lower() for code in DeviceType}
@@ -64,7 +64,7 @@ _CODES = {name: code for code, name in _NAMES.items()} | {
 
 
 def _unnamed(name: str) -> int | None:
-    """Return the code in ``device99``, the spelling of codes unknown to ``dlpack.h`` 1.3."""
+    """Return the code in ``device99``, the name of a code that ``dlpack.h`` 1.3 lacks."""
     digits = name.removeprefix("device")
     if digits == name or not (digits.isascii() and digits.isdecimal()):
         return None
@@ -149,7 +149,7 @@ class Device(_Fields):
                 return cls(kind, place)
             raise ValueError(f"{spec!r} is not a DLPack device: expected (device_type, device_id)")
         raise TypeError(
-            f"a device is an arraybridge.Device, a DLPack pair (type, id) or a string such as "
+            f"device must be an arraybridge.Device, a DLPack pair (type, id) or a string such as "
             f"'cuda:0'; got {spec!r} of type {type(spec).__name__}"
         )
 
@@ -164,7 +164,7 @@ class Device(_Fields):
         return self.type in HOST_ACCESSIBLE
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """``(device_type, device_id)``, plain ints: how libraries take each other's devices.
+        """Return ``(device_type, device_id)`` as ints, by which libraries read others' devices.
 
         Source: data-apis/array-api#972, which TVM-FFI and Paddle follow.
         """
@@ -179,5 +179,5 @@ class Device(_Fields):
 
 
 CPU = Device(DeviceType.CPU)
-# Those of index 0, found by the plain pair as well.
+# Devices of index 0; the plain pair finds them too.
 KNOWN_DEVICES: dict[tuple[int, int], Device] = {d: d for d in map(Device, DeviceType)}

@@ -44,8 +44,8 @@ class DataTypeCode(IntEnum):
     FLOAT4_E2M1FN = 17
 
 
-# The widths in bits that each code may have. The header fixes fp4, fp6, fp8 and bool; the rest are
-# those that some library has (1 and 4: packed integers; 128: quad floats; 32: complex of halves).
+# The widths in bits that each code may have. The header fixes fp4, fp6, fp8 and bool; the others
+# are those that some library has (1 and 4: packed integers; 128: quad floats; 32: complex halves).
 LEGAL_BITS: dict[int, tuple[int, ...]] = {
     DataTypeCode.INT: (1, 2, 4, 8, 16, 32, 64, 128),
     DataTypeCode.UINT: (1, 2, 4, 8, 16, 32, 64, 128),
@@ -63,7 +63,7 @@ LEGAL_BITS: dict[int, tuple[int, ...]] = {
 _BASES: dict[int, str] = {code: code.name.lower() for code in DataTypeCode}
 _BASES[DataTypeCode.OPAQUE_HANDLE] = "handle"
 
-_NAMES: dict[DataType, str] = {}  # planning asks for the names of a few types again and again
+_NAMES: dict[DataType, str] = {}  # planning needs the names of a few types again and again
 
 
 class _Fields(NamedTuple):
@@ -132,7 +132,7 @@ class DataType(_Fields):
 
     def _spell(self) -> str:
         base = _BASES.get(self.code, f"code{self.code}_")
-        if not DataTypeCode.BOOL <= self.code <= DataTypeCode.FLOAT4_E2M1FN:  # of one width
+        if not DataTypeCode.BOOL <= self.code <= DataTypeCode.FLOAT4_E2M1FN:  # codes with one width
             base += str(self.bits)
         return base if self.lanes == 1 else f"{base}x{self.lanes}"
 
@@ -156,7 +156,7 @@ class DataType(_Fields):
         return size * self.itemsize
 
     def __dlpack_data_type__(self) -> tuple[int, int, int]:
-        """``(code, bits, lanes)``, plain ints: how libraries take each other's dtypes.
+        """Return ``(code, bits, lanes)`` as ints, by which libraries read others' dtypes.
 
         Source: data-apis/array-api#972, which TVM-FFI and Paddle follow.
         """
@@ -175,5 +175,5 @@ BY_NAME = {
     for code, widths in LEGAL_BITS.items()
     for dtype in (DataType(int(code), bits) for bits in widths)
 }
-# Found by the plain triple as well.
+# The plain triple finds them too.
 KNOWN_DTYPES: dict[tuple[int, int, int], DataType] = {d: d for d in BY_NAME.values()}

@@ -1,4 +1,4 @@
-"""Errors of the core. The standard names BufferError for data that cannot be exchanged."""
+"""Errors of the core: BufferErrors, as the standard requires for data that cannot be exchanged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``dlpack.h`` 1.3 mirrored in ctypes.
 
-The structs are for those who bind C libraries. The core itself reads and writes a whole struct in
-one go with :mod:`struct`, several times faster than through ctypes' attributes.
+The structs are for those who bind C libraries. The core reads and writes a whole struct at once
+with :mod:`struct`, several times faster than through ctypes attributes.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class DLTensor(Structure):
     (3, 1)
     """
 
-    # shape and strides point to int64, but stay plain addresses here: a ctypes pointer field
-    # would cost an object for every read.
+    # shape and strides point to int64, but are plain addresses here: reading a ctypes pointer field
+    # would create an object.
     _fields_ = (
         ("data", c_void_p),
         ("device", DLDevice),
@@ -146,7 +146,7 @@ CURRENT_WORK_STREAM = PYFUNCTYPE(ctypes.c_int, c_int32, c_int32, POINTER(c_void_
 
 
 class DLPackExchangeAPIHeader(Structure):
-    """The beginning of the exchange tables of every version."""
+    """The common beginning of the exchange tables of all versions."""
 
     _fields_ = (("version", DLPackVersion), ("prev_api", c_void_p))
 
@@ -173,7 +173,7 @@ class DLPackExchangeAPI(Structure):
     )
 
 
-# The same structs as formats of `struct`, which reads all fields in one go.
+# The same structs as formats of `struct`, which reads all fields at once.
 # data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset
 _TENSOR = "QiiiBBHQQQ"
 TENSOR_FIELDS = struct.Struct(f"={_TENSOR}")
@@ -194,7 +194,7 @@ for _type, _fields in (
             f"here, {_fields.size} in dlpack.h"
         )
 
-# Windows on memory, for `unpack_from`. Making one reads nothing.
+# Buffers over memory, for `unpack_from`. Making one reads nothing.
 TENSOR_BYTES = ctypes.c_char * TENSOR_FIELDS.size
 LEGACY_BYTES = ctypes.c_char * LEGACY_FIELDS.size
 VERSIONED_BYTES = ctypes.c_char * VERSIONED_FIELDS.size
@@ -202,5 +202,5 @@ VERSIONED_BYTES = ctypes.c_char * VERSIONED_FIELDS.size
 
 @cache
 def int64s(count: int) -> tuple[Callable[[int], object], Callable[..., tuple[int, ...]]]:
-    """Return (window on, unpack from) an array of ``count`` int64: a shape or strides."""
+    """Return functions that map and unpack an array of ``count`` int64 (a shape or strides)."""
     return (ctypes.c_char * (8 * count)).from_address, struct.Struct(f"={count}q").unpack_from

@@ -20,14 +20,14 @@ from .errors import DLPackError
 from .tensor import Tensor
 
 _MOVED = (
-    "the tensor was handed over (move=True), its memory is another's now: allocate another, or "
-    "export it without move"
+    "the tensor was moved to a consumer (move=True) and no longer owns its memory: allocate "
+    "another, or export it without move"
 )
 
 
 @lru_cache(1024)
 def _dense(shape: tuple[int, ...], dtype: DataType, padded: bool) -> tuple[tuple[int, ...], int]:
-    """Return strides and the bytes of the elements of a dense tensor."""
+    """Return the strides of a dense tensor, and the bytes of its elements."""
     strides, _, _ = validate.extent(shape, None, dtype)
     return strides, dtype.nbytes(prod(shape), padded)
 
@@ -44,7 +44,7 @@ def new_capsule(
     strides: tuple[int, ...],
     byte_offset: int,
 ) -> CapsuleType:
-    """Make a capsule on memory that an owner keeps alive; version and flags are of the new one."""
+    """Make a capsule, of a given version and flags, over memory that an owner keeps alive."""
     capsule, address, context, deleter, axes = export(owner, (*shape, *strides), versioned)
     ndim = len(shape)
     tensor = data, *device, ndim, *dtype, axes, axes + 8 * ndim, byte_offset
@@ -85,7 +85,7 @@ class ManagedTensor(Tensor):
 
     __slots__ = ("moved", "owner")
     moved: bool  # set by `hand_over`
-    owner: Any  # whatever keeps the memory
+    owner: Any  # whatever keeps the memory alive
 
     def __init__(self) -> None:
         raise TypeError("use ManagedTensor.adopt, .allocate, .from_struct or dlpack.acquire")
@@ -229,7 +229,7 @@ class ManagedTensor(Tensor):
         return read_struct(cls, address, owner_of(address, versioned), versioned)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """``(device_type, device_id)``."""
+        """Return ``(device_type, device_id)``."""
         return int(self.device.type), self.device.id
 
     def __dlpack__(
@@ -244,20 +244,18 @@ class ManagedTensor(Tensor):
         validate.check_stream(stream, self.device)
         versioned = validate.reads_versioned(max_version)
         if copy:
-            problem = "copy=True asks for a copy"
+            problem = "copy=True requests a copy"
         elif dl_device is not None and tuple(dl_device) != self.device:
-            problem = f"from {self.device} to {tuple(dl_device)} is a copy"
+            problem = f"from {self.device} to {tuple(dl_device)} requires a copy"
         elif self.padded and not versioned:
-            problem = (
-                "a legacy capsule cannot say that elements are padded (pass max_version=(1, 0))"
-            )
+            problem = "a legacy capsule cannot mark padded elements (pass max_version=(1, 0))"
         elif self.readonly and not versioned:
-            problem = "read-only memory is copied for a legacy capsule (pass max_version=(1, 0))"
+            problem = "a legacy capsule cannot mark read-only memory (pass max_version=(1, 0))"
         else:
             return self._capsule(versioned)
         raise DLPackError(
-            f"a bare tensor is handed on as it is, and {problem}: hand over "
-            "arraybridge.from_dlpack(tensor), which copies where it must"
+            f"a bare tensor exports its memory without a copy, and {problem}: pass "
+            "arraybridge.from_dlpack(tensor), which copies if necessary"
         )
 
     @property
@@ -304,8 +302,8 @@ class ManagedTensor(Tensor):
         >>> tensor.to_struct()
         Traceback (most recent call last):
             ...
-        BufferError: the tensor was handed over (move=True), its memory is another's now:
-            allocate another, or export it without move
+        BufferError: the tensor was moved to a consumer (move=True) and no longer owns its
+            memory: allocate another, or export it without move
         """
         return pyapi.claim(self._capsule(versioned, move=True), bool(versioned))
 
@@ -324,7 +322,7 @@ class ManagedTensor(Tensor):
         if byte_offset and self.device.addressable:
             data, byte_offset = data + byte_offset, 0
         strides = (exported if as_is else relaxed)(shape, self.strides)
-        # Codes of a later minor version are only legal under it.
+        # Codes of a later minor version are only valid with that version.
         version = self.version
         if version is None or version < header.VERSION:
             version = header.VERSION
@@ -345,7 +343,7 @@ class ManagedTensor(Tensor):
 def read_struct(
     kind: type[ManagedTensor], address: int, owner: object, versioned: bool
 ) -> ManagedTensor:
-    """Return the tensor of a producer's struct, which an owner of `native.deleters` deletes."""
+    """Return the tensor of a producer's struct; `owner` runs its deleter."""
     try:
         if not 4096 <= address < 2**64 or address & 7:
             validate.struct_address(address, "the DLManagedTensor pointer")
@@ -353,6 +351,6 @@ def read_struct(
         self.owner = owner
         self._read_managed(address, versioned)
     except BaseException:
-        release(owner, versioned)  # now, not when the traceback that holds this frame goes
+        release(owner, versioned)  # now, not when the traceback that holds this frame is freed
         raise
     return self

@@ -1,7 +1,7 @@
 """Calling ``__dlpack__`` and ``__dlpack_device__`` of producers of any version.
 
-Producers differ in the keywords that they know. All are offered first; fewer are offered where the
-producer's *signature* is what refused them, never where a TypeError came from inside it.
+Producers support different keywords. All are passed first; fewer are passed if the producer's
+*signature* refused them, but not if a TypeError came from inside it.
 Source: data-apis array API standard 2025.12, ``array.__dlpack__``.
 """
 
@@ -25,7 +25,7 @@ _SIGNATURE_COMPLAINT = (
     r"|positional argument|incompatible function arguments|invalid keyword"
 )
 
-# Keywords by which C functions, whose signatures cannot be read, are asked again: fewer each time.
+# Keywords dropped one group at a time for C functions, whose signatures cannot be read.
 _NEWEST_FIRST = (("copy", "dl_device"), ("max_version",), ("stream",))
 
 # Keywords that the producers of each type have refused.
@@ -59,13 +59,13 @@ def device_of(x: object) -> Device:
     >>> dlpack.device_of([1, 2])
     Traceback (most recent call last):
         ...
-    TypeError: list has no __dlpack_device__: it does not speak DLPack
+    TypeError: list has no __dlpack_device__: it does not support DLPack
         (arraybridge.from_pointer wraps raw memory)
     """
     method = getattr(x, "__dlpack_device__", None)
     if method is None:
         raise TypeError(
-            f"{type(x).__name__} has no __dlpack_device__: it does not speak DLPack "
+            f"{type(x).__name__} has no __dlpack_device__: it does not support DLPack "
             "(arraybridge.from_pointer wraps raw memory)"
         )
     pair = method()
@@ -81,22 +81,22 @@ def device_of(x: object) -> Device:
 def _unknown_to(
     method: Callable[..., object], keywords: dict[str, object], error: TypeError
 ) -> frozenset[str]:
-    """Return those of ``keywords`` that the signature of ``method`` lacks.
+    """Return the ``keywords`` that the signature of ``method`` lacks.
 
-    An empty set if it has all of them: then ``error`` came from within.
+    Empty if it has all of them: ``error`` then came from inside it.
     """
     import inspect
 
     try:
         parameters = inspect.signature(method).parameters.values()
-    except (TypeError, ValueError):  # a C function without a signature: only its message tells
+    except (TypeError, ValueError):  # a C function without a signature: only its message helps
         if re.search(_SIGNATURE_COMPLAINT, str(error)):
             for names in _NEWEST_FIRST:
                 if not keywords.keys().isdisjoint(names):
                     return frozenset(names)
         return frozenset()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return frozenset()  # often a catch-all that hands on: the error came from within
+        return frozenset()  # usually passed on: the error came from inside
     named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     return frozenset(keywords.keys() - named)
 
@@ -203,7 +203,7 @@ def acquire(
         return from_capsule(x)
     if not hasattr(x, "__dlpack__"):
         raise TypeError(
-            f"{type(x).__name__} has no __dlpack__: expected an array, an object that speaks "
+            f"{type(x).__name__} has no __dlpack__: expected an array, an object that supports "
             "DLPack, or a DLPack capsule (arraybridge.from_pointer wraps raw memory)"
         )
     device = device_of(x)
@@ -222,10 +222,10 @@ def acquire(
         )
     tensor = from_capsule(capsule)
     if dl_device is None and not _agree(device, tensor.device):
-        release(tensor.owner, not hasattr(tensor, "legacy"))  # now, not when the traceback goes
+        release(tensor.owner, not hasattr(tensor, "legacy"))  # now, not when the traceback is freed
         raise MalformedTensorError(
-            f"{type(x).__name__}.__dlpack_device__() says {device}, and its capsule "
-            f"{tensor.device}: one of them is wrong, and the memory was left alone"
+            f"{type(x).__name__}.__dlpack_device__() returned {device}, but its capsule has "
+            f"{tensor.device}: one of them is wrong, so the memory was not read"
         )
     return tensor
 
@@ -288,9 +288,9 @@ def offer(
     >>> dlpack.offer(tensor)
     Traceback (most recent call last):
         ...
-    arraybridge.dlpack.DLPackError: a bare tensor is handed on as it is, and read-only
-        memory is copied for a legacy capsule (pass max_version=(1, 0)): hand over
-        arraybridge.from_dlpack(tensor), which copies where it must
+    arraybridge.dlpack.DLPackError: a bare tensor exports its memory without a copy, and
+        a legacy capsule cannot mark read-only memory (pass max_version=(1, 0)): pass
+        arraybridge.from_dlpack(tensor), which copies if necessary
     """
     return ManagedTensor.__dlpack__(
         tensor, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy

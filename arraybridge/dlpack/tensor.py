@@ -1,6 +1,6 @@
 """``Tensor``: a borrowed description of memory.
 
-It holds plain Python values: the struct is read once, checked, and never looked at again.
+It holds plain Python values: the struct is read and checked once, and never again.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Tensor:
         "byte_offset", "copied", "data", "device", "dtype", "immutable", "legacy", "ordered",
         "padded", "readonly", "shape", "strides", "version",
     )  # fmt: skip
-    immutable: bool  # set where a frame says so
-    legacy: bool  # set where a legacy struct is read
-    ordered: bool  # set where a producer was asked for no stream
+    immutable: bool  # set if a frame is
+    legacy: bool  # set for a legacy struct
+    ordered: bool  # set if the producer was given no stream
     version: tuple[int, int] | None
 
     def __init__(self, address: int | c_void_p) -> None:
@@ -82,7 +82,7 @@ class Tensor:
         self._read(header.TENSOR_FIELDS.unpack_from(window), None, 0)
 
     def _read(self, fields: Sequence[Any], version: tuple[int, int] | None, flags: int) -> None:
-        """Take the fields of a ``DLTensor``, each checked before its use."""
+        """Set the fields of a ``DLTensor``, checking each before its use."""
         data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset = fields
         minor = version[1] if version else header.VERSION[1]
         validate.check_ndim(ndim, shape)
@@ -90,7 +90,7 @@ class Tensor:
         dtype = validate.checked_dtype(code, bits, lanes, minor)
         window, unpack = header.int64s(ndim)
         extents = unpack(window(shape)) if ndim else ()
-        # NULL strides: compact and row-major (allowed before DLPack 1.2, and still met).
+        # NULL strides: compact and row-major (allowed before DLPack 1.2, and still in use).
         steps = unpack(window(strides)) if ndim and strides else None
         self._set(data, byte_offset, extents, steps, dtype, device, flags)
         self.version = version
@@ -118,11 +118,11 @@ class Tensor:
         self.version = None
 
     def _read_managed(self, address: int, versioned: bool) -> None:
-        """Take the fields of a ``DLManagedTensorVersioned`` or of the legacy struct."""
+        """Set the fields of a ``DLManagedTensorVersioned`` or of the legacy struct."""
         if versioned:
             window: Any = header.VERSIONED_BYTES.from_address(address)
             version = header.VERSIONED_HEAD.unpack_from(window)
-            validate.check_version(version)  # of another one nothing behind the deleter is known
+            validate.check_version(version)  # in another version nothing after the deleter is known
             flags, *fields = header.VERSIONED_BODY.unpack_from(window, header.FLAGS_OFFSET)
             self._read(fields, version, flags)
         else:
@@ -132,7 +132,7 @@ class Tensor:
             self.legacy = True
 
     def __reduce__(self) -> Any:
-        raise TypeError("addresses are of this process and memory: pickle, or copy, the arrays")
+        raise TypeError("addresses are only valid in this process: pickle or copy the arrays")
 
     @property
     def ndim(self) -> int:

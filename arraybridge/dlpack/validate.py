@@ -1,6 +1,6 @@
 """Check every field of a ``DLTensor`` before it is used.
 
-Nothing here reads the tensor's data or follows a pointer: the values have been read already. A
+Nothing here reads the tensor's data or follows a pointer: the values have already been read. A
 wrong address other than NULL cannot be detected.
 """
 
@@ -21,14 +21,13 @@ from .header import VERSION
 _MAX_BYTES = 2**63 - 1
 _MAX_ADDRESS = 2**64 - 1
 _MAX_ID = 2**31 - 1
-_PAGE = 4096  # the first one is never mapped: a smaller address is a number that went astray
+_PAGE = 4096  # never mapped: a smaller address is a stray number
 
 
 def check_version(version: tuple[int, int]) -> None:
     """Check the version of a versioned struct.
 
-    UnsupportedVersionError for another major version: nothing behind the deleter is known, only
-    that may be called.
+    UnsupportedVersionError for another major version, in which only the deleter may be used.
     """
     if version[0] != VERSION[0]:
         raise UnsupportedVersionError(
@@ -40,8 +39,8 @@ def check_version(version: tuple[int, int]) -> None:
 def struct_address(address: object, what: str) -> int:
     """Check the address of a struct that is to be read.
 
-    MalformedTensorError for NULL, a number within the first page or past 64 bits, or one that is
-    not aligned.
+    MalformedTensorError for NULL, an address in the first page or beyond 64 bits, or a misaligned
+    one.
     """
     place = pointer(address, what)
     if not place:
@@ -76,14 +75,14 @@ def pointer(address: Any, what: str) -> int:
     elif isinstance(address, (ctypes.Structure, ctypes.Union, ctypes._SimpleCData)):
         advice = f": pass ctypes.addressof({what})"
     raise TypeError(
-        f"{what} is an address (int or ctypes.c_void_p), got {type(address).__name__}{advice}"
+        f"{what} must be an address (int or ctypes.c_void_p), got {type(address).__name__}{advice}"
     )
 
 
 def integer(value: Any, wanted: str, where: str = "") -> int:
-    """Convert an integer to an int; floats and booleans are refused, whatever they equal.
+    """Convert an integer to an int; TypeError for anything else, including floats and booleans.
 
-    The TypeError says what is `wanted`, what came, and `where`.
+    The message consists of `wanted`, the value, and `where`.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{wanted}, got {value!r}{where}")
@@ -91,8 +90,8 @@ def integer(value: Any, wanted: str, where: str = "") -> int:
 
 
 def integers(values: Any, what: str) -> tuple[int, ...]:
-    """Convert a shape or strides to a tuple of ints; a single integer stands for one axis."""
-    wanted = f"{what} is a tuple of ints"
+    """Convert a shape or strides to a tuple of ints; a single integer counts as one axis."""
+    wanted = f"{what} must be a tuple of ints"
     if hasattr(values, "__index__") and not hasattr(values, "__len__"):
         values = (values,)
     try:
@@ -105,7 +104,7 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
 
 
 def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> DataType:
-    """Return the data type of a ``DLDataType``; codes pass that a later minor version may have."""
+    """Return the data type of a ``DLDataType``; codes of a later minor version pass."""
     known = KNOWN_DTYPES.get((code, bits, lanes))
     if known is not None:
         return known
@@ -130,7 +129,7 @@ def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> 
 
 
 def checked_device(code: int, index: int, minor: int = VERSION[1]) -> Device:
-    """Return the device of a ``DLDevice``; codes pass that a later minor version may define."""
+    """Return the device of a ``DLDevice``; codes of a later minor version pass."""
     known = KNOWN_DEVICES.get((code, index))
     if known is not None:
         return known
@@ -146,7 +145,7 @@ def checked_device(code: int, index: int, minor: int = VERSION[1]) -> Device:
 
 
 def check_ndim(ndim: int, shape: int) -> None:
-    """Check ``ndim``, and that ``shape`` (an address) is not NULL, before reading it."""
+    """Check ``ndim``, and that the address ``shape`` is not NULL, before the shape is read."""
     if not 0 <= ndim <= MAX_NDIM:
         raise MalformedTensorError(f"ndim is {ndim}; expected 0 to {MAX_NDIM}")
     if ndim and not shape:
@@ -157,14 +156,14 @@ def check_ndim(ndim: int, shape: int) -> None:
 def extent(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: DataType
 ) -> tuple[tuple[int, ...], int, int]:
-    """Return (strides, first byte, end byte) of a layout, counted from element 0; cached.
+    """Return (strides, first byte, end byte) of a layout, relative to element 0; cached.
 
-    Strides are in elements; None for C order. MalformedTensorError for negative extents, and sizes
-    or strides that overflow 63 bits of elements or bytes.
+    Strides are in elements; None is C order. MalformedTensorError for negative extents, and for
+    sizes or strides that overflow 63 bits of elements or bytes.
     """
     if shape and min(shape) < 0:
         raise MalformedTensorError(f"shape {shape} has a negative extent; expected 0 or more")
-    width = max(dtype.bits * dtype.lanes, 8)  # bits; so that packed elements can be counted too
+    width = max(dtype.bits * dtype.lanes, 8)  # in bits, so that packed elements can be counted
     if prod(extent or 1 for extent in shape) * width > _MAX_BYTES * 8:
         raise MalformedTensorError(
             f"shape {shape} of {dtype} overflows; expected less than 2**63 elements and bytes"
@@ -189,7 +188,7 @@ def extent(
 def check_address(data: int, byte_offset: int, first: int, end: int, device: Device) -> None:
     """Check that memory from byte `first` to byte `end` of element 0 can exist.
 
-    MalformedTensorError for a NULL pointer under elements, and addresses that wrap around.
+    MalformedTensorError for a NULL pointer with elements, and for addresses that wrap around.
     """
     if not data and first != end:
         raise MalformedTensorError(
@@ -197,7 +196,7 @@ def check_address(data: int, byte_offset: int, first: int, end: int, device: Dev
         )
     if not (0 <= byte_offset <= _MAX_BYTES and 0 <= data <= _MAX_ADDRESS):
         raise MalformedTensorError(
-            f"data {data:#x} + byte_offset {byte_offset}: expected 64 bits, and less than 2**63"
+            f"data {data:#x} + byte_offset {byte_offset}; expected 64 bits, and less than 2**63"
         )
     start = data + byte_offset
     if (start + first < 0 or start + end > _MAX_ADDRESS) and device[0] in ADDRESSABLE:
@@ -248,7 +247,7 @@ def check_stream(stream: Any, device: Device) -> None:
 
 
 def reads_versioned(max_version: Any) -> bool:
-    """Whether a consumer reads versioned capsules; TypeError if `max_version` is no version."""
+    """Whether a consumer reads versioned capsules; TypeError for an invalid `max_version`."""
     if max_version is None:
         return False
     try:
@@ -265,5 +264,5 @@ def exports_readonly(owner: object) -> bool:
         return False
     try:
         return memoryview(owner).readonly  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError, BufferError):  # no buffer, or not of such elements
+    except (TypeError, ValueError, BufferError):  # no buffer, or an unsupported format
         return False

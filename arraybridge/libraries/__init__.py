@@ -1,7 +1,7 @@
-"""The array libraries that arraybridge knows: one file and one line in this table for each.
+"""The array libraries that arraybridge supports: one file and one line in this table for each.
 
 The file has the library's ``LIBRARY``: how its arrays are described, exported and made. A library
-that computes has a folder instead: that file is ``exchange`` there, and ``namespace`` has its
+with a namespace has a folder instead: ``exchange`` is that file, and ``namespace`` has its
 functions, which conversions do not need. docs/extending.md walks through one.
 """
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _CUPY = {"cuda": "CuPy (cupy-cuda12x)", "rocm": "a ROCm build of CuPy"}
 _TORCH = {"cuda": "a CUDA build of PyTorch", "rocm": "a ROCm build of PyTorch"}
 
-# Their own functions that copy arrays or take them in, for audits (`Library.watched`). They stand
-# here because an audit loads no library to know them.
+# The libraries' own functions that copy or import arrays, for audits (`Library.watched`). They are
+# here because an audit must not load a library to know them.
 _WATCHED = {
     "numpy": (
         "numpy.array", "numpy.asanyarray", "numpy.asarray", "numpy.ascontiguousarray",
@@ -72,7 +72,7 @@ LIBRARIES = (
 
 
 def _load(name: str) -> Library:
-    home, _, form = name.partition(".")  # "pyarrow.Array" is another form of its arrays
+    home, _, form = name.partition(".")  # "pyarrow.Array" is another class of its arrays
     module: Any = import_module(f"{__name__}.{home}")
     if hasattr(module, "__path__"):
         module = import_module(f"{module.__name__}.exchange")
@@ -101,13 +101,13 @@ provide_trees(
     {"jax": "jax.trees", "torch": "torch.trees", "sklearn": "sklearn", "tensordict": "tensordict"},
     _load_trees,
 )
-if "dask.sizeof" in sys.modules:  # imported later, it asks by its entry point
+if "dask.sizeof" in sys.modules:  # dask.sizeof calls the entry point if it is imported later
     import_module(f"{__name__}.dask.registration").register()
 
 
 def __getattr__(name: str) -> object:
-    # The other project named arraybridge has a module `libraries`: installed over this one, its
-    # __init__.py gets this package in its place, and asks for what is not here.
+    # The other project named arraybridge has a module `libraries`. If it is installed over this
+    # one, its __init__.py gets this package instead, and looks for names that are not here.
     if not hasattr(sys.modules[__name__.partition(".")[0]], "_HOMES"):
         from ..installed import remedy
 

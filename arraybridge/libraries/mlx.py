@@ -1,11 +1,11 @@
-"""MLX. Its import copies whatever it is given, on the CPU and on Apple's GPU alike.
+"""MLX. Its import copies everything, on the CPU and on Apple's GPU.
 
 Its arrays are values: an operation on one never shows in another, though slices share memory. A
-write through an exported view would show in all of them, so what it exports is read-only. It is
-exported through DLPack, not the buffer protocol: the latter keeps the Python object alive, which an
-in-place operation hands other memory, and does not keep the memory from being written to or freed.
+write through an exported view would show in all of them, so exports are read-only. They use DLPack,
+not the buffer protocol, which keeps the Python object alive but not its memory: an in-place
+operation gives the object other memory, and the exported memory may be written or freed.
 
-Export evaluates a lazy array: before, it has neither memory nor strides.
+Export evaluates a lazy array, which before has neither memory nor strides.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ class MLX(Library):
         bits = ManagedTensor.adopt(
             tensor.pointer,
             tensor.shape,
-            _UINT16 if kind == _BFLOAT16 else kind,  # so that ml_dtypes is not needed
+            _UINT16 if kind == _BFLOAT16 else kind,  # no need for ml_dtypes
             owner=tensor.owner,
-            strides=relaxed(tensor.shape, tensor.strides),  # those that reach no element as well
+            strides=relaxed(tensor.shape, tensor.strides),  # including those that reach no element
         )
         array = NUMPY.wrap(bits)
         if kind == _BFLOAT16:
             return mx.array(array).view(mx.bfloat16)
-        # float64 is narrowed unless the dtype is passed
+        # float64 is narrowed unless the dtype is passed.
         return mx.array(array, dtype=mx.float64) if kind.name == "float64" else mx.array(array)
 
     def copy(self, x: mx.array) -> mx.array:
@@ -94,21 +94,21 @@ class MLX(Library):
 
 
 def _to_numpy(x: mx.array) -> np.ndarray:
-    """The view of ``numpy.from_dlpack``, read-only."""
+    """Return the view of ``numpy.from_dlpack``, read-only."""
     result = np.from_dlpack(x)
-    result.flags.writeable = False  # as NumPy has it for a legacy capsule already
+    result.flags.writeable = False  # NumPy does that for legacy capsules
     return result
 
 
 def _from_numpy(x: np.ndarray) -> mx.array:
-    """Copy by MLX's own import; it minds strides of axes of one element, which reach nothing."""
+    """Copy by MLX's own import, which reads strides of axes of one element that reach nothing."""
     try:
         return mx.array(x)
     except ValueError:
         return mx.array(x.copy())
 
 
-#: What its import copies without a change of type.
+#: The dtypes that its import copies unchanged.
 _COPIED_AS_THEY_ARE = _NAMES - {"bfloat16", "float64"}
 
 LIBRARY = MLX()

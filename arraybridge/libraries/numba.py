@@ -1,7 +1,7 @@
 """Numba's CUDA arrays, through the CUDA array interface: they have no ``__dlpack__`` (numba#4719).
 
-Under the simulator (``NUMBA_ENABLE_CUDASIM=1``) an array is a NumPy array in disguise. It is taken
-for what it stands for, an array on CUDA device 0: code that forgets a transfer fails there as well.
+Under the simulator (``NUMBA_ENABLE_CUDASIM=1``) an array is a NumPy array in disguise. It is
+treated as the array on CUDA device 0 that it simulates: a missing transfer fails there too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NumbaCUDA(Library):
         tested="0.30.4",  # of numba-cuda
         dtypes=frozenset(NATIVE),
         devices=frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED}),
-        remedies={"bfloat16": "hand over its bits as uint16"},
+        remedies={"bfloat16": "pass its bits as uint16"},
     )
 
     def owns(self, array_type: type) -> bool:
@@ -51,7 +51,7 @@ class NumbaCUDA(Library):
         interface = x.__cuda_array_interface__
         tensor = tensor_of(x, interface, _place(x))
         if x.gpu_data is not None:
-            tensor.owner = x.gpu_data  # the memory: ``x.gpu_data = `` gives the array another one
+            tensor.owner = x.gpu_data  # ``x.gpu_data = `` may replace the array's memory
         order(interface["stream"] or self.current_stream(tensor.device), stream, tensor.device)
         return tensor
 
@@ -63,7 +63,7 @@ class NumbaCUDA(Library):
 
     def copy(self, x: Any) -> Any:
         if not x.is_c_contiguous():
-            return None  # Numba copies nothing else right (numba#3550)
+            return None  # Numba copies nothing else correctly (numba#3550)
         with cuda.gpus[_place(x).id]:
             fresh = cuda.device_array(x.shape, x.dtype)
             fresh.copy_to_device(x)
@@ -77,7 +77,7 @@ class NumbaCUDA(Library):
             return cuda.device_array(info.shape, numpy_dtype(info.dtype))
 
     def to_host(self, x: Any) -> np.ndarray:
-        # Numba refuses negative strides and mistakes others: the span comes over as bytes.
+        # Numba refuses negative strides and misreads others: copy the span as bytes.
         low, high = span(x.shape, x.strides, x.dtype.itemsize)
         if low == high:
             return np.empty(x.shape, x.dtype)
@@ -99,7 +99,7 @@ class NumbaCUDA(Library):
             return cuda.gpus[device.id]
         except (IndexError, CudaSupportError) as error:
             raise ConversionError(
-                f"Numba finds no {device} here: python -m numba -s says what it finds"
+                f"Numba finds no {device} here: python -m numba -s shows what it finds"
             ) from error
 
     def current_stream(self, device: Device) -> int | None:
@@ -107,7 +107,7 @@ class NumbaCUDA(Library):
 
 
 class Simulator(NumbaCUDA):
-    """Arrays of the simulator, on the host in truth, where no kernel for CUDA may write."""
+    """Arrays of the simulator: they are on the host, where no CUDA kernel may write."""
 
     empty, empty_like = Library.empty, Library.empty_like
 
@@ -144,7 +144,7 @@ def _described(x: Any, pointer: int, place: Device) -> TensorInfo:
     steps, whole = in_elements(shape, strides, itemsize)
     if kind is None:
         kind = NO_DTYPE
-        refused = f"{x.dtype} has no DLPack type: hand over its fields, or its bytes"
+        refused = f"{x.dtype} has no DLPack type: pass its fields or its bytes"
     if not whole:
         refused = refused or f"strides {strides} are not multiples of the item size {itemsize}"
     return TensorInfo("numba", pointer, 0, shape, steps, kind, place, refused=refused)

@@ -1,11 +1,11 @@
-"""ONNX Runtime. An ``OrtValue`` is dense and in C order, and of no more than the host here.
+"""ONNX Runtime. An ``OrtValue`` is dense, in C order, and here always on the host.
 
-It is taken by its own zero-copy import, never by ``ortvalue_from_numpy``: of that the value itself
-keeps nothing, the Python object around it does, and neither ``numpy()`` nor its DLPack exports do.
-Read-only memory it takes for writable, so none is shown to it unless asked for.
+It is made by its own zero-copy import. ``ortvalue_from_numpy`` is not used: the value does not keep
+the memory alive, only the Python object around it does, and neither ``numpy()`` nor DLPack exports
+keep that. ONNX Runtime treats read-only memory as writable, so it only gets it on request.
 
-What ONNX Runtime calls a value need not be a tensor: strings, sequences, maps and sparse tensors
-are refused with the remedy.
+An OrtValue may be no tensor: strings, sequences, maps and sparse tensors are refused with the
+remedy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..ndarrays import NATIVE, address_of
 from .numpy.exchange import LIBRARY as NUMPY
 from .numpy.exchange import is_writable
 
-#: ``TensorProto.DataType`` in the ONNX standard, by name here, from 1 on. ONNX Runtime has no
+#: ``TensorProto.DataType`` in the ONNX standard, named as here, from 1 on. ONNX Runtime has no
 #: complex numbers.
 _CODES = (
     "float32 uint8 int8 uint16 int16 int32 int64 string bool float16 float64 uint32 uint64 "
@@ -74,20 +74,20 @@ class OnnxRuntime(Library):
             return TensorInfo(
                 "onnxruntime", 0, 0, shape, c_strides(shape), NO_DTYPE, CPU, refused=_refusal(x)
             )
-        given = x._numpy_obj  # whose memory this may be
+        given = x._numpy_obj  # may own this memory
         readonly = given is not None and not is_writable(given)
         data, place = x.data_ptr(), _place(x)
         return TensorInfo("onnxruntime", data, 0, shape, c_strides(shape), dtype, place, readonly)
 
     def may_change(self, x: onnxruntime.OrtValue) -> bool:
-        return True  # it shows memory of whoever made it
+        return True  # the memory may have other users
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> onnxruntime.OrtValue:
         return OrtValue(_from_capsule(to_capsule(tensor, versioned=False, move=move)))
 
 
 def _no_tensor(x: Any) -> str | None:
-    """Return why a value is no dense tensor, and what to pass; None for one."""
+    """Return why a value is no dense tensor, and what to pass; None if it is one."""
     sparse = isinstance(x, onnxruntime.SparseTensor)
     if not sparse and x.is_tensor():
         return None
@@ -99,7 +99,7 @@ def _no_tensor(x: Any) -> str | None:
 
 def _refusal(x: onnxruntime.OrtValue) -> str:
     if x.data_type() == "tensor(string)":
-        return "strings have no DLPack type: pass what numpy makes of them, x.numpy()"
+        return "strings have no DLPack type: pass them as NumPy's, x.numpy()"
     return f"ONNX Runtime's {x.data_type()} has no DLPack type: cast it in the model"
 
 
@@ -116,12 +116,12 @@ def _place(x: onnxruntime.OrtValue) -> Device:
 
 
 def _from_numpy(x: np.ndarray) -> onnxruntime.OrtValue:
-    """Import by DLPack, which holds the array."""
+    """Import by DLPack, which keeps the array alive."""
     return OrtValue(_from_capsule(x.__dlpack__()))
 
 
 def _to_numpy(x: onnxruntime.OrtValue) -> np.ndarray:
-    """Share by ``OrtValue.numpy``, which holds what ONNX Runtime allocated, or the array given."""
+    """Share by ``OrtValue.numpy``, which keeps ONNX Runtime's memory or the given array alive."""
     given = x._numpy_obj
     if given is None or address_of(given) != x.data_ptr():
         return x.numpy()

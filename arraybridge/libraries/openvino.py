@@ -1,8 +1,8 @@
 """OpenVINO. A ``Tensor`` made of an array is a bare address, which the Python object keeps alive.
 
-So it must live as long as what it is passed to: an infer request does not keep it. It has neither
-DLPack nor a read-only flag. Its ``data`` names bfloat16 a float16 and float8 an uint8, and its
-constructor takes swapped bytes as they stand; what the memory holds is read from ``element_type``.
+So it must outlive its use: an infer request does not keep it. It has neither DLPack nor a read-only
+flag. Its ``data`` shows bfloat16 as float16 and float8 as uint8, and its constructor ignores the
+byte order; ``element_type`` is the actual type.
 
 Sub-byte elements are packed, and linear in ``data``. A region of another tensor has strides.
 """
@@ -58,14 +58,14 @@ class OpenVINO(Library):
     def describe(self, x: ov.Tensor) -> TensorInfo:
         if isinstance(x, ov.RemoteTensor):
             raise ConversionError(
-                "arraybridge cannot tell where a remote tensor's memory is: copy it first, "
+                "arraybridge cannot locate a remote tensor's memory: copy it first, "
                 "x.copy_to(openvino.Tensor(element_type, x.get_shape()))"
             )
         kind = x.element_type
         dtype = _dlpack_dtypes.get(kind)
         if dtype is None:
             return TensorInfo("openvino", 0, 0, (), (), NO_DTYPE, CPU, refused=_refusal(kind))
-        data = x.data  # whose shape takes a hundredth of the time of the tensor's own
+        data = x.data  # its shape takes a hundredth of the time of the tensor's own
         shape = data.shape
         steps, whole = in_elements(shape, data.strides, dtype.itemsize)
         pending = () if whole else ("fraction",)
@@ -86,14 +86,14 @@ class OpenVINO(Library):
 def _refusal(kind: Any) -> str:
     name = kind.to_string()
     if name == "string":
-        return "strings have no DLPack type: pass what numpy makes of them, x.str_data"
+        return "strings have no DLPack type: pass them as NumPy's, x.str_data"
     if kind.is_static() and kind.bitwidth < 8:
         return f"its {name} elements are packed: pass their bytes, x.data, which is linear"
     return f"OpenVINO's {name} has no DLPack type: convert it in the model"
 
 
 def _from_numpy(x: np.ndarray) -> ov.Tensor:
-    """Share by OpenVINO's constructor; it takes swapped bytes and any alignment as they are."""
+    """Share by OpenVINO's constructor, which ignores byte order and alignment."""
     return ov.Tensor(x, shared_memory=True)
 
 

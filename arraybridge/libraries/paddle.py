@@ -1,9 +1,9 @@
-"""Paddle. Strided tensors of up to 9 axes, no read-only ones; its uint16 is printed as bfloat16.
+"""Paddle. Strided tensors of up to 9 axes, none read-only; its uint16 is printed as bfloat16.
 
-Its C exchange API imports, since Python's leaks 80 bytes a call. Neither runs the deleter
-of a tensor without a context, and both ignore ``byte_offset``: what arraybridge exports has the one
-and not the other. Negative strides are taken and then fail in its operations, so they are copied
-before it, although its own slices have them. The C exchange API skips the guard for gradients.
+The C exchange API imports, since Python's importer leaks 80 bytes per call. Neither runs the
+deleter of a tensor without a context, and both ignore ``byte_offset``: arraybridge's exports have a
+context and no offset. Negative strides are imported but fail in its operations, although its own
+slices have them, so such arrays are copied. The C exchange API does not check for gradients.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _gpus = paddle.is_compiled_with_cuda() or paddle.is_compiled_with_rocm()
 
 
 class _Token:
-    """What stands for an owner of memory; it runs nothing when it goes."""
+    """Represents an owner of memory; freeing it runs nothing."""
 
     __slots__ = ("__weakref__",)
 
@@ -52,7 +52,7 @@ _owners: dict[ref[_Token], object] = {}
 
 
 def _drop() -> None:
-    """Drop the owners whose tokens are gone."""
+    """Release the owners whose tokens are gone."""
     for token in list(_owners):
         if token() is None:
             _owners.pop(token, None)
@@ -62,11 +62,11 @@ _drop_soon = pyapi.soon(_drop)
 
 
 def _deferred(owner: object) -> object:
-    """Return what keeps an owner alive, and lets it go a little later, in the main thread.
+    """Return a token that keeps an owner alive until the main thread releases it.
 
     Paddle calls a producer's deleter under a mutex that is not recursive (its ``DeleterBridge``).
-    Memory of Paddle's own may lie behind that producer, whose deleter takes the same mutex; and
-    what runs Python code there may wait for a thread that waits for the mutex.
+    If that deleter frees Paddle's memory, it takes the same mutex; if it runs Python code, it may
+    wait for a thread that waits for the mutex.
     """
     _drop()
     if type(owner) is _Token:
@@ -77,7 +77,7 @@ def _deferred(owner: object) -> object:
 
 
 def _taken(tensor: ManagedTensor) -> ManagedTensor:
-    tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+    tensor.readonly = False  # a legacy capsule, of older versions, cannot mark it
     tensor.owner = _deferred(tensor.owner)
     return tensor
 
@@ -93,7 +93,7 @@ class Paddle(Library):
         dtypes=frozenset(dtype.name for dtype in _dlpack_dtypes.values()),
         devices=frozenset({DeviceType.CPU, _GPU}) if _gpus else frozenset({DeviceType.CPU}),
         strides="non-negative",
-        aligned=frozenset({"complex128"}),  # 13 of 34 operations crash elsewhere
+        aligned=frozenset({"complex128"}),  # 13 of 34 operations crash without
         ndim=(0, 9),
     )
 
@@ -116,7 +116,7 @@ class Paddle(Library):
         if dtype is None:
             refused, dtype = f"{kind} has no DLPack type: convert it first, x.astype(...)", NO_DTYPE
         tracked = refused is not None and dtype is not NO_DTYPE
-        data = x.data_ptr()  # that of the first element, for a slice as well
+        data = x.data_ptr()  # the first element's, for a slice too
         shape, strides = tuple(x.shape), tuple(x.strides)
         return TensorInfo(
             "paddle", data, 0, shape, strides, dtype, place, refused=refused, tracked=tracked
@@ -130,7 +130,7 @@ class Paddle(Library):
         return _taken(acquire(x, stream=stream))
 
     def alias(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
-        """What Paddle exports: a tensor of its own would be read while others write to it."""
+        """Return Paddle's export: a Paddle tensor would be read while others write to it."""
         if _API is None or isinstance(x, paddle.pir.Value | ManagedTensor):
             return x
         plain = x.is_dense() and x._is_initialized() and x.stop_gradient
@@ -143,9 +143,9 @@ class Paddle(Library):
         return address
 
     def memory_owner(self, x: paddle.Tensor, info: TensorInfo) -> object:
-        """What Paddle itself exports, which holds the allocation.
+        """Return Paddle's own export, which keeps the allocation alive.
 
-        The tensor can be given another one: ``x.data = ``, ``set_``, ``cast_``, ``layer.to(...)``.
+        The tensor can get another one: ``x.data = ``, ``set_``, ``cast_``, ``layer.to(...)``.
         """
         if isinstance(x, ManagedTensor):
             return x.owner
@@ -189,14 +189,14 @@ class Paddle(Library):
         return _device(device) if isinstance(device, paddle.base.core.Place) else None
 
     def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        """Gradients, and what is elsewhere; Paddle has no strided results to give."""
+        """Whether Paddle casts: with gradients, and off the host; its results have no strides."""
         wanted = info.tracked or not info.device.host
         in_order = axes == tuple(range(len(axes)))
         return wanted and in_order and super().can_cast(info, dtype, axes)
 
     def astype(self, x: paddle.Tensor, dtype: DataType, axes: tuple[int, ...]) -> paddle.Tensor:
         if _dlpack_dtypes.get(x.dtype) == dtype:
-            return x.clone()  # in C order; `astype` would be `x` itself
+            return x.clone()  # in C order; `astype` would return `x` itself
         return x.astype(dtype.name)
 
     def mark_modified(self, x: paddle.Tensor) -> None:

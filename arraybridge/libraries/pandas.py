@@ -1,8 +1,8 @@
-"""Columns and frames of pandas, as the arrays that they hold; pyarrow is not needed for NumPy's.
+"""Columns and frames of pandas, as the arrays inside them; pyarrow is not needed for NumPy's.
 
-A column over NumPy, a masked one without NA among them, is NumPy's array, read-only as pandas gives
-it: with copy-on-write a column shares memory with others. A column over Arrow is Arrow's array. A
-frame of one block is its matrix; of several, of one data type, is assembled.
+A column over NumPy, or a masked one without NA, is NumPy's array, read-only as pandas returns it:
+under copy-on-write, columns share memory. A column over Arrow is Arrow's array. A frame of one
+block is its matrix; one of several blocks and one data type is assembled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COLUMNS = (pd.Series, pd.Index, ExtensionArray)
 
 
 def opened(x: Any) -> tuple[object, Library] | None:
-    """Return what stands for a column or a frame, and its library; None for another object."""
+    """Return what a column or a frame converts as, and its library; None for another object."""
     if isinstance(x, pd.DataFrame):
         return _frame(x)
     if isinstance(x, _COLUMNS):
@@ -40,7 +40,7 @@ def _refused(rows: int, why: str) -> tuple[object, Library]:
 
 
 def _column(x: Any, name: str = "x") -> tuple[object, Library]:
-    """Return what stands for a column; ``name`` is what the caller calls it."""
+    """Return what a column converts as; ``name`` is the caller's name for it."""
     dtype = x.dtype
     if isinstance(dtype, np.dtype):
         if dtype.char in CHARS:
@@ -55,7 +55,7 @@ def _column(x: Any, name: str = "x") -> tuple[object, Library]:
             return _refused(len(x), f"{why.rpartition(': ')[0]}: {remedy(x, name)}")
     elif hasattr(dtype, "numpy_dtype") and dtype.kind in "biuf" and not x.isna().any():
         values = x.to_numpy(dtype.numpy_dtype, copy=False)
-        if not isinstance(x, ExtensionArray):  # as of columns over NumPy: others may share it
+        if not isinstance(x, ExtensionArray):  # may be shared, as columns over NumPy are
             values = values.view()
             values.flags.writeable = False
         return values, library_named("numpy")
@@ -77,7 +77,7 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _frame(x: pd.DataFrame) -> tuple[object, Library]:
-    if x.size and _one_block(x):  # the quick question first
+    if x.size and _one_block(x):  # the quick check first
         return x.to_numpy(), library_named("numpy")
     dtypes = list(x.dtypes)
     if not dtypes:
@@ -143,7 +143,7 @@ def _several(x: pd.DataFrame) -> Assembled:
     parts: list[tuple[Any, Any, Library]] = []
     column: Any
     for label, (column, library), dtype in zip(labels, found, dtypes, strict=True):
-        if library is PANDAS and _is_number(dtype):  # what is done about the frame is better
+        if library is PANDAS and _is_number(dtype):  # the remedy for the whole frame is better
             column = column.advised(remedy_of_missing(x), "")
         parts.append((label, column, library))
     columns: tuple[tuple[Piece, ...], ...] = ((),) * len(parts)
@@ -151,7 +151,7 @@ def _several(x: pd.DataFrame) -> Assembled:
 
 
 def _code_of(x: pd.DataFrame, number: int, frame: bool = False, called: str = "x") -> str:
-    """Return the code of a column, or with `frame` of the frame of it alone."""
+    """Return the code of a column or, with `frame`, of a frame of that column."""
     name = x.columns[number]
     if not isinstance(name, str | int) or list(x.columns).count(name) > 1:
         return f"{called}.iloc[:, {[number] if frame else number}]"
@@ -159,31 +159,31 @@ def _code_of(x: pd.DataFrame, number: int, frame: bool = False, called: str = "x
 
 
 def _one_block(x: pd.DataFrame) -> bool:
-    """Whether a frame lies in one block of numbers: then its matrix is a view."""
+    """Whether a frame is one block of numbers, so that its matrix is a view."""
     column = x.iloc[:, 0]
     if not isinstance(column.dtype, np.dtype) or column.dtype.char not in CHARS:
         return False
-    probe = x.iloc[:1].to_numpy()  # a row: of several blocks it is a copy, with a common type
+    probe = x.iloc[:1].to_numpy()  # a row of several blocks is a copy of a common type
     return address_of(probe) == address_of(column.to_numpy())
 
 
-# What to pass instead of a column of pandas that no tensor holds, by its data type and its NA.
+# What to pass instead of a column that no tensor holds, by its data type and its NA.
 
 _DATES = {"date", "datetime", "datetime64"}
 _SPANS = {"timedelta", "timedelta64"}
 
 
 def remedy_of_missing(x: Any, name: str = "x") -> str:
-    """Return what to do about a column, or a frame of columns, of numbers and NA."""
+    """Return what to do about numbers with NA in a column or a frame of columns."""
     kinds = x.dtypes.array if isinstance(x, pd.DataFrame) else [x.dtype]
     value = "False" if all(pd.api.types.is_bool_dtype(kind) for kind in kinds) else "value"
-    if value == "False" and isinstance(x, pd.Index):  # whose fillna makes objects
+    if value == "False" and isinstance(x, pd.Index):  # its fillna makes objects
         return f"pass {name}.dropna()"
     return f"pass {name}.fillna({value}) or {name}.dropna()"
 
 
 def remedy(x: Any, name: str = "x") -> str:
-    """Return what to do about a column; ``name`` is what the code calls it."""
+    """Return what to do about a column; ``name`` is its name in the code."""
     dtype = x.dtype
     if isinstance(x, pd.MultiIndex):
         number = next((at for at, kind in enumerate(x.dtypes) if is_numeric_dtype(kind)), None)
@@ -224,16 +224,16 @@ def remedy(x: Any, name: str = "x") -> str:
         if found in some:
             return f"pass integers, pandas.{function}({kept}).astype('int64')"
     if len(values) and isinstance(values[:1].tolist()[0], list | tuple | np.ndarray):
-        return f"pass the elements of its lists in a row, numpy.concatenate({kept}.tolist())"
+        return f"pass the elements of its lists, concatenated, numpy.concatenate({kept}.tolist())"
     try:
         pd.factorize(x)
-    except TypeError:  # of what has no hash
-        return "make numbers of its elements first"
+    except TypeError:  # an unhashable element
+        return "convert its elements to numbers first"
     return f"pass codes, pandas.factorize({name})[0]"
 
 
 def _of_series(x: Any, name: str, accessor: str) -> str:
-    """Return what has the methods of an accessor: indices and arrays have them themselves."""
+    """Return the object with an accessor's methods; indices and arrays have them directly."""
     return f"{name}.{accessor}" if isinstance(x, pd.Series) else name
 
 
@@ -246,7 +246,7 @@ def _of_text(x: Any, name: str, kept: str, values: Any) -> str:
 
 
 def _of_arrow(x: Any, name: str) -> str:
-    """Return what to do about a column over Arrow: pandas' own functions, where it has such."""
+    """Return what to do about a column over Arrow, by pandas' own functions if possible."""
     import pyarrow as pa
 
     from .pyarrow import remedy as of_array

@@ -1,11 +1,11 @@
 """Pillow. An image is an array of (height, width), or of (height, width, channels) of bytes.
 
 Every pixel of several channels has four bytes, so RGB is a strided view of three of them, and an
-array of three channels can only be copied into an image. Arrays of one channel, and of four, are
-shared: the image is made of their memory as ``Image.frombuffer`` does, and written to as well.
+array of three channels can only be copied into an image. Arrays of one or four channels are shared:
+the image is made over their memory, as ``Image.frombuffer`` does, and writes to it.
 
-Its own conversions change what they are given: ``Image.fromarray`` makes int32 of int8 and uint16,
-and float32 of float64, ``numpy.asarray`` of an image with a palette drops that. Neither is done.
+Pillow's own conversions change values: ``Image.fromarray`` makes int32 from int8 and uint16 and
+float32 from float64; ``numpy.asarray`` drops an image's palette. Neither is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN = {
     "F": DataType.named("float32"),
     **dict.fromkeys(("I;16", "I;16L", "I;16N", "I;16B"), DataType.named("uint16")),
 }
-#: Mode -> the number of channels, and how far apart they are in the four bytes of a pixel.
+#: Mode -> the number of channels, and their distance in the four bytes of a pixel.
 _CHANNELS = {
     **dict.fromkeys(("RGBA", "RGBX", "RGBa", "CMYK"), (4, 1)),
     **dict.fromkeys(("RGB", "YCbCr", "HSV"), (3, 1)),
@@ -59,8 +59,8 @@ class Pillow(Library):
         largest=2**31 - 1,
         copied=frozenset({"bool"}),
         remedies={
-            "": "its images are of uint8, uint16, int32, float32 and bool; convert it to one of "
-            "them first"
+            "": "its images are uint8, uint16, int32, float32 or bool; convert it to one of them "
+            "first"
         },
     )
 
@@ -76,12 +76,12 @@ class Pillow(Library):
         return issubclass(array_type, Image.Image)
 
     def describe(self, x: Image.Image | np.ndarray) -> TensorInfo:
-        if isinstance(x, np.ndarray):  # what resolve makes
+        if isinstance(x, np.ndarray):  # the result of resolve
             return NUMPY.describe(x)._replace(library="pillow")
         return self._described(x)[0]
 
     def may_change(self, x: Image.Image | np.ndarray) -> bool:
-        return True  # the file of one that is mapped, and by Pillow what it exports read-only
+        return True  # a mapped file may, and Pillow writes to what it exports read-only
 
     def _described(self, x: Image.Image) -> tuple[TensorInfo, object]:
         """Describe an image, and return what holds its memory."""
@@ -109,11 +109,11 @@ class Pillow(Library):
         elif mode == "I;16B":
             pending = ("byteorder", *pending)
         elif mode not in _PLAIN:  # LAB's two signed channels, stored with an offset
-            why = f"an image of mode {mode!r} has no dtype: pass what numpy.asarray(x) makes of it"
+            why = f"an image of mode {mode!r} has no dtype: pass numpy.asarray(x)"
             return _refused(shape, why)
         if not found:
             strides = c_strides(shape)
-        # The lightness of LA is there three times: who writes to one would leave the others.
+        # The lightness of LA is stored three times: writing to one would not change the others.
         readonly = bool(x.readonly) or mode in ("LA", "La")
         info = TensorInfo("pillow", data, 0, shape, strides, dtype, CPU, readonly, pending=pending)
         return info, holder
@@ -140,14 +140,14 @@ class Pillow(Library):
         return image
 
     def resolve(self, x: Image.Image) -> np.ndarray:
-        """Copy the pixels by Pillow, which decodes what a dtype cannot say."""
+        """Copy the pixels by Pillow, which decodes what a dtype cannot describe."""
         array = np.asarray(x)
-        if array.dtype == np.bool_:  # of bytes of 255
+        if array.dtype == np.bool_:  # bytes of 255
             return array.view(np.uint8) != 0
         return np.array(array, array.dtype.newbyteorder("="))
 
     def copy_small(self, x: Image.Image) -> Image.Image:
-        return x.copy()  # of any size: the mode says more than the dtype
+        return x.copy()  # of any size: the mode is more than the dtype
 
 
 def _refused(shape: tuple[int, ...], why: str) -> tuple[TensorInfo, None]:
@@ -167,10 +167,10 @@ _NO_CHANNELS = Pillow.accepts._replace(
 
 
 def _shared(array: np.ndarray, mode: str) -> Image.Image:
-    """Return an image on the memory of an array in C order, as ``Image.frombuffer`` makes one.
+    """Return an image over the memory of an array in C order, as ``Image.frombuffer`` does.
 
-    That does so for some of the modes, and copies for the others. Pillow writes to an image that is
-    not marked read-only, and copies one that is before it does; its ``frombytes`` does not look.
+    (For some modes; for others that copies.) Pillow copies an image that is marked read-only before
+    it writes to it, but ``frombytes`` ignores the mark.
     """
     size = array.shape[1], array.shape[0]
     core = Image.core.map_buffer(array, size, "raw", 0, (mode, 0, 1))
@@ -182,7 +182,7 @@ def _shared(array: np.ndarray, mode: str) -> Image.Image:
 def _fill(image: Image.Image, array: np.ndarray) -> None:
     """Copy an array, of any layout, to the pixels of a new image."""
     found = pixels(image)
-    if found is None:  # more than a block of Pillow's
+    if found is None:  # larger than one of Pillow's blocks
         raw = image.mode if array.dtype != np.bool_ else "1;8"
         image.frombytes(np.ascontiguousarray(array), "raw", raw, 0, 1)
         return
@@ -195,7 +195,7 @@ def _fill(image: Image.Image, array: np.ndarray) -> None:
     target = NUMPY.wrap(there)
     if array.dtype == np.bool_:
         np.multiply(array, 255, out=target, dtype=np.uint8)
-    elif array.shape[2] == 2:  # three times the lightness, and the transparency
+    elif array.shape[2] == 2:  # the lightness three times, and the transparency
         target[..., :3] = array[..., :1]
         target[..., 3] = array[..., 1]
     elif not NUMPY.assign(target[..., :3], array):
@@ -207,7 +207,7 @@ def _from_numpy(x: np.ndarray) -> Image.Image:
 
 
 def _serves(s: Any) -> bool:
-    """Whether it shares what is in C order and has one channel, or four."""
+    """Whether it shares arrays in C order of one or four channels."""
     if not s.c_contiguous or s.readonly or s.empty or s.dtype_name == "bool":
         return False
     return s.ndim == 2 or (s.dtype == _UINT8 and s.shape[2] == 4)
@@ -217,19 +217,19 @@ _SHARED = {np.dtype(name): mode for name, mode in _MODES.items() if name != "boo
 
 
 def pixels(image: Image.Image) -> tuple[int, object] | None:
-    """Return the address of an image's first pixel, and what holds the memory.
+    """Return the address of an image's first pixel and what holds the memory.
 
-    None where its rows lie apart: in several blocks (16 MB each), or in a part of other memory.
+    None if its rows are not contiguous: in several blocks (16 MB each), or in part of other memory.
     """
     if 0 in image.size:
         return 0, image.im
     try:
         _, capsule = image.__arrow_c_array__()
     except (ValueError, AttributeError):  # a version without it
-        image.load()  # says what is wrong with a closed one
+        image.load()  # raises for a closed one
         return None
     array = Array.from_address(pyapi.capsule_pointer(capsule, b"arrow_array"))
-    if array.n_children:  # several channels are a list of four bytes a pixel
+    if array.n_children:  # several channels are a list of four bytes per pixel
         array = Array.from_address(c_void_p.from_address(array.children).value or 0)
     return c_void_p.from_address(array.buffers + 8).value or 0, capsule
 

@@ -1,7 +1,7 @@
-"""The quick way of polars' columns and frames: its own view for NumPy, where there is one.
+"""The fast path for polars' columns and frames: its own NumPy view, if there is one.
 
-That is six times as quick as reading Arrow's structs. Everything else (nulls, chunks, booleans,
-columns that lie apart, what is no number) goes that way, and is copied or refused there.
+It is six times as fast as reading Arrow's structs. Everything else (nulls, chunks, booleans,
+separate columns, text) goes through Arrow, and is copied or refused there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..protocols.assembled import LIBRARY
 
 
 def opened(x: Any) -> tuple[object, Library] | None:
-    """Return what stands for a column or a frame, and its library; None for another object."""
+    """Return what a column or a frame converts as, and its library; None for another object."""
     if not isinstance(x, pl.Series | pl.DataFrame):
         return None
     try:
@@ -35,20 +35,20 @@ def opened(x: Any) -> tuple[object, Library] | None:
     return found, LIBRARY
 
 
-# What to pass instead of a column or a frame of polars, by its data types and its nulls.
+# What to pass instead of a column or a frame, by its data types and its nulls.
 
 _CATEGORIES = (pl.Categorical, pl.Enum)
 _WIDE = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
 
 
 def remedy_of_frame(x: pl.DataFrame, name: str = "x") -> str:
-    """Return what to do about a frame; ``name`` is what the code calls it."""
+    """Return what to do about a frame; ``name`` is its name in the code."""
     kinds = x.schema.dtypes()
-    if len(set(kinds)) == 1:  # what is done about a column is done about all
+    if len(set(kinds)) == 1:  # the remedy for one column serves all
         kind = kinds[0]
         nulls = any(column.null_count() for column in x.iter_columns())
         if _is_number(kind) and nulls:
-            fills = kind != getattr(pl, "Float16", None)  # which no value of a frame's fill_null is
+            fills = kind != getattr(pl, "Float16", None)  # no fill_null of a frame
             return f"pass {f'x.fill_null({_filling(kind)}) or ' if fills else ''}x.drop_nulls()"
         kept = f"{name}.drop_nulls()" if nulls else name
         if kind.is_temporal() or isinstance(kind, _CATEGORIES):
@@ -68,16 +68,16 @@ def remedy_of_frame(x: pl.DataFrame, name: str = "x") -> str:
 
 
 def remedy_of_column(x: pl.Series, name: str = "x") -> str:
-    """Return what to do about a column; ``name`` is what the code calls it."""
+    """Return what to do about a column; ``name`` is its name in the code."""
     kind = x.dtype
     if kind == pl.Null:
-        return f"pass numbers in the place of its nulls, {name}.fill_null(value)"
+        return f"pass numbers instead of its nulls, {name}.fill_null(value)"
     if _is_number(kind):
         if x.null_count():
             return f"pass {name}.fill_null({_filling(kind)}) or {name}.drop_nulls()"
         return f"pass {name}"
     if kind == pl.Object:
-        return "make numbers of its objects first"
+        return "convert its objects to numbers first"
     if x.null_count():
         x, name = x.drop_nulls(), f"{name}.drop_nulls()"
     if isinstance(kind, pl.List | pl.Array):
@@ -90,13 +90,13 @@ def remedy_of_column(x: pl.Series, name: str = "x") -> str:
         if field is None:
             return "it has no fields"
         advice = remedy_of_column(x.struct.field(field), f"{name}.struct.field({field!r})")
-        return advice.replace("pass", "pass its fields one by one,", 1)
+        return advice.replace("pass", "pass each of its fields,", 1)
     if kind.is_temporal():
         return f"pass its integers, {name}.to_physical()"
     if isinstance(kind, _CATEGORIES):
         return f"pass its codes, {name}.to_physical()"
     if kind in _WIDE:
-        return f"pass {name}.cast(polars.Int64), which raises for what is too large"
+        return f"pass {name}.cast(polars.Int64), which raises for numbers that are too large"
     if kind.is_decimal():
         return f"pass {name}.cast(polars.Float64), which rounds"
     if kind == pl.String:
@@ -108,15 +108,15 @@ def remedy_of_column(x: pl.Series, name: str = "x") -> str:
 
 
 def _remedy_of_lists(x: pl.Series, name: str) -> str:
-    """Return what to do about lists none of which is null."""
+    """Return what to do about lists, none of which is null."""
     within = x.explode()
     plain = _is_number(within.dtype) and not within.null_count()
     if isinstance(x.dtype, pl.Array):
         return f"pass {name}" if plain else remedy_of_column(within, f"{name}.explode()")
     if plain and x.list.len().n_unique() == 1:
-        return f"pass {name}.list.to_array(width), as its rows are of equal length"
+        return f"pass {name}.list.to_array(width), since its rows have equal lengths"
     if plain:
-        return f"pass {name}.explode(), as its rows differ in length"
+        return f"pass {name}.explode(), since its rows differ in length"
     return remedy_of_column(within, f"{name}.explode()")
 
 

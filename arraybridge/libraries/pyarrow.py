@@ -1,13 +1,12 @@
-"""Apache Arrow, through pyarrow. A conversion to it gives a ``pyarrow.Tensor``.
+"""Apache Arrow, through pyarrow. The target is a ``pyarrow.Tensor``.
 
-That has any rank, numbers only, no negative strides, and is read-only or not as the memory is. It
-takes swapped bytes and booleans for numbers as they stand, so neither is shown to it.
+A tensor has any rank, only numbers, no negative strides, and the memory's read-only flag. It
+ignores byte order and would take booleans for numbers, so it is given neither.
 
-Tensors, arrays and chunked arrays of numbers or booleans are taken. Arrow's arrays are immutable.
-What no tensor holds is refused with the remedy: nulls (NumPy would make them NaN), dates, text.
-Booleans are packed eight to a byte and chunks lie apart, so both are copied. A fixed-size list is
-an axis.
-A ``FixedShapeTensorArray`` is taken as the tensor that it means; its own ``to_tensor`` overlooks
+Sources are tensors, arrays and chunked arrays of numbers or booleans. Arrow's arrays are immutable.
+Data that no tensor holds is refused with the remedy: nulls (NumPy would make them NaN), dates,
+text. Booleans are packed eight to a byte and chunks are separate, so both are copied. A fixed-size
+list is an axis. A ``FixedShapeTensorArray`` converts as its tensor; its own ``to_tensor`` ignores
 nulls inside an element.
 """
 
@@ -70,15 +69,15 @@ class PyArrow(Library):
             return _of_array(x)
         if isinstance(x, pa.ChunkedArray):
             return self._of_chunks(x)
-        if isinstance(x, ManagedTensor):  # what resolve makes of booleans
+        if isinstance(x, ManagedTensor):  # booleans after resolve
             return TensorInfo.of_tensor(x, "pyarrow")
         raise ConversionError(f"a {type(x).__name__} is not dense memory: pass x.to_tensor()")
 
     def may_change(self, x: object) -> bool:
-        return isinstance(x, pa.Tensor)  # over an array of NumPy, say; other data of Arrow never do
+        return isinstance(x, pa.Tensor)  # it may be NumPy's memory; other data never change
 
     def _of_lists(self, x: pa.FixedSizeListArray) -> TensorInfo:
-        """Describe lists of one size, which are an axis, as are lists that they hold."""
+        """Describe lists of a fixed size as an axis, and the lists that they contain as others."""
         refused = _nulls(x)
         if refused is not None:
             return TensorInfo(
@@ -98,7 +97,7 @@ class PyArrow(Library):
         if len(chunks) < 2:
             chunk = chunks[0] if chunks else x.combine_chunks()
             info = self.describe(chunk)
-            whole = "x" if _is_plain(x.type) else "x.combine_chunks()"  # which lacks methods
+            whole = "x" if _is_plain(x.type) else "x.combine_chunks()"  # it lacks methods
             refused = info.refused and _restated(info.refused, chunk, whole)
             return info._replace(refused=refused)
         info = self.describe(chunks[0])
@@ -155,7 +154,7 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _restated(refused: str, x: pa.Array, name: str = "x") -> str:
-    """Restate why the elements, or a chunk, of something are refused for the whole of it."""
+    """Restate a refusal of the elements, or of a chunk, for the whole array."""
     return f"{refused.rpartition(': ')[0]}: {remedy(x, name)}"
 
 
@@ -164,7 +163,7 @@ def _of_tensor(x: pa.Tensor) -> TensorInfo:
     shape = x.shape
     steps, whole = in_elements(shape, x.strides, dtype.itemsize)
     pending = () if whole else ("fraction",)
-    data = pa.py_buffer(x).address if x.size else 0  # which ends the process for a NULL pointer
+    data = pa.py_buffer(x).address if x.size else 0  # it aborts for a NULL pointer
     return TensorInfo(
         "pyarrow", data, 0, shape, steps, dtype, CPU, not x.is_mutable, pending=pending
     )
@@ -184,13 +183,13 @@ def _of_array(x: pa.Array) -> TensorInfo:
         buffer = x.buffers()[1]  # None is allowed for an array without elements
         if buffer is not None and not buffer.is_cpu:
             raise ConversionError(
-                "arraybridge cannot tell where the array's device memory is: copy it first, "
+                "arraybridge cannot locate the array's device memory: copy it first, "
                 "x.copy_to(pyarrow.default_cpu_memory_manager())"
             )
         if buffer is not None:
             data = buffer.address + (x.offset // 8 if pending else x.offset * dtype.itemsize)
         elif len(x) > x.null_count:
-            raise ConversionError("the array is malformed, as x.validate() says: it has no data")
+            raise ConversionError("the array is malformed: it has no data, see x.validate()")
         refused = _nulls(x)
     return TensorInfo(
         "pyarrow", data, 0, shape, (1,), dtype, CPU, True, pending=pending or (), refused=refused
@@ -220,10 +219,10 @@ def _nulls(x: pa.Array | pa.ChunkedArray, advice: str = "") -> str | None:
 
 
 def _from_numpy(x: np.ndarray) -> pa.Tensor:
-    """Arrow's own view, which keeps NumPy's read-only flag."""
+    """Return Arrow's own view, which keeps NumPy's read-only flag."""
     try:
         return pa.Tensor.from_numpy(x)
-    except ValueError:  # of an axis of one element
+    except ValueError:  # an axis of one element
         return pa.Tensor.from_numpy(with_plain_strides(x))
 
 
@@ -235,18 +234,17 @@ LIBRARY = PyArrow()
 LIBRARY.edges = (
     Edge("numpy", "pyarrow", _from_numpy, lambda s: _whole(s) and not s.negative),
     Edge("tvm_ffi", "pyarrow", pa.Tensor.from_dlpack, lambda s: min(s.strides, default=0) >= 0),
-    # Arrow's own view, read-only where the memory is.
+    # Arrow's own view, read-only if the memory is.
     Edge("pyarrow", "numpy", lambda x: x.to_numpy(), _whole),
 )
 
 
 class Arrays(Library):
-    """``"pyarrow.Array"``: Arrow's arrays as a target; as a source they are ``"pyarrow"``'s.
+    """``"pyarrow.Array"``: Arrow's arrays as a target; as sources they belong to ``"pyarrow"``.
 
     The array has an axis of rows; other axes are fixed-size lists. Memory in C order is shared, as
-    ``pyarrow.array`` shares NumPy's; other layouts are copied, and so are booleans, which Arrow
-    packs eight to a byte. Arrow computes at once: what it has computed does not change when the
-    memory is written later.
+    by ``pyarrow.array``; other layouts are copied, and so are booleans, which Arrow packs eight to
+    a byte. Arrow computes at once, so later writes to the memory do not change its results.
     """
 
     name = "pyarrow.Array"
@@ -273,11 +271,11 @@ class Arrays(Library):
 ARRAY_LIBRARY = Arrays()
 
 
-# Tables and record batches of Arrow: what to pass instead of one that is no matrix.
+# Tables and record batches: what to pass instead of one that is no matrix.
 
 
 def opened(x: Any) -> tuple[object, Library] | None:
-    """Return what stands for a table, and its library; None for another object."""
+    """Return what a table converts as, and its library; None for another object."""
     if not isinstance(x, pa.Table | pa.RecordBatch):
         return None
     found = assembled(x)
@@ -290,7 +288,7 @@ def opened(x: Any) -> tuple[object, Library] | None:
 
 
 def _refused(x: Any, why: str) -> int | None:
-    """Return the column that a refusal is of."""
+    """Return the column that a refusal is about."""
     names = x.schema.names
     return next((at for at, name in enumerate(names) if why.startswith(f"column {name!r}: ")), None)
 
@@ -310,7 +308,7 @@ def _remedy(x: Any, at: int, called: str = "x") -> str:
     return remedy(column, code)
 
 
-# What to pass instead of an array of Arrow's that no tensor holds, by its type and its nulls.
+# What to pass instead of an array that no tensor holds, by its type and its nulls.
 
 _types = pa.types
 _LISTS = tuple(
@@ -325,13 +323,13 @@ _TEXT = (
 
 
 def telling_chunk(x: pa.ChunkedArray) -> pa.Array:
-    """Return the chunk with the most nulls, which tells what to do about all of them."""
+    """Return the chunk with the most nulls, whose remedy serves all."""
     chunks = [chunk for chunk in x.chunks if len(chunk)]
     return max(chunks, key=lambda c: c.null_count) if chunks else x.combine_chunks()
 
 
 def remedy(x: pa.Array, name: str = "x") -> str:
-    """Return what to do about an array; ``name`` is what the code calls it."""
+    """Return what to do about an array; ``name`` is its name in the code."""
     kind = x.type
     if _types.is_null(kind):
         return f"convert it to numbers first, {name}.cast('float64').fill_null(value)"
@@ -341,7 +339,7 @@ def remedy(x: pa.Array, name: str = "x") -> str:
         value = "False" if _types.is_boolean(kind) else "value"
         return f"pass {name}.fill_null({value}) or {name}.drop_null()"
     if isinstance(x, pa.ExtensionArray):
-        return remedy(x.storage, f"{name}.storage").replace("pass", "pass what it is stored as,", 1)
+        return remedy(x.storage, f"{name}.storage").replace("pass", "pass its storage,", 1)
     if _is(kind, "is_string_view", "is_binary_view"):
         plain = "string" if _types.is_string_view(kind) else "binary"
         x, name = x.cast(plain), f"{name}.cast({plain!r})"
@@ -355,14 +353,14 @@ def remedy(x: pa.Array, name: str = "x") -> str:
         if _is_number(below.type) and not below.null_count:
             if isinstance(x, pa.FixedSizeListArray):
                 return f"pass {name}"
-            return f"pass {name}.flatten(), as its rows may differ in length"
+            return f"pass {name}.flatten(), since its rows may differ in length"
         return remedy(below, f"{name}.flatten()")
     if isinstance(x, pa.StructArray | pa.UnionArray):
         if not kind.num_fields:
             return "it has no fields"
         at = next((n for n in range(kind.num_fields) if _is_number(kind.field(n).type)), 0)
         advice = remedy(x.field(at), f"{name}.field({at})")
-        return advice.replace("pass", "pass its fields one by one,", 1)
+        return advice.replace("pass", "pass each of its fields,", 1)
     if _types.is_temporal(kind) and not _types.is_interval(kind):
         return f"pass its integers, {name}.view('int{kind.bit_width}')"
     if _types.is_decimal(kind):
@@ -378,7 +376,7 @@ def remedy(x: pa.Array, name: str = "x") -> str:
             f"{name}.dictionary_decode()",
         )
         kind = x.type
-        if not _is(kind, *_TEXT):  # whose codes these are
+        if not _is(kind, *_TEXT):  # the codes are the dictionary's
             return f"{codes}, or, decoded, {remedy(x, name).removeprefix('pass ')}"
     else:
         codes = f"pass codes, {name}.dictionary_encode().indices"

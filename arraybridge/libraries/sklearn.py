@@ -1,6 +1,6 @@
-"""Fitted estimators of scikit-learn: what is in them is their attributes.
+"""Fitted estimators of scikit-learn: containers of their attributes.
 
-Text (labels, the names of columns) and tables of results, which have text or masks, stay NumPy's.
+Text (labels, column names) and tables of results, which have text or masks, stay NumPy's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..containers import Row, leaves
 
 
 def row_of(cls: type) -> Row | None:
-    """Return the row of the class of an estimator; None for any other."""
+    """Return the row of an estimator's class; None for any other."""
     return _ESTIMATOR if issubclass(cls, BaseEstimator) else None
 
 

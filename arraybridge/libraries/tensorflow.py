@@ -1,13 +1,12 @@
-"""TensorFlow. Its import takes a legacy capsule in C order, at 64-byte alignment, and nothing else.
+"""TensorFlow. Its import only takes legacy capsules in C order at 64-byte alignment.
 
-Misaligned data is taken too, and ends the process at the first operation; a capsule that it refuses
-for its device is freed twice, and ``__dlpack__`` of strings ends the process: none of these is ever
-tried. Eager tensors are immutable. What is exported is NumPy's view of one, which has the dtypes of
-ml_dtypes where TensorFlow's own export lacks float8 and int4; its import lacks them as well, so its
-constructor copies them.
+It also takes misaligned data, and aborts at the first operation. It frees a capsule that it refuses
+for its device twice, and ``__dlpack__`` of strings aborts: these are never tried. Eager tensors are
+immutable. The export is NumPy's view of one, which has ml_dtypes' dtypes; TensorFlow's own export
+and import lack float8 and int4, which its constructor copies.
 
-A ``tf.Variable`` gives the value that it has now: a later assignment to the variable does not write
-to memory that somebody else refers to.
+A ``tf.Variable`` converts as its current value: a later assignment does not write to memory that
+something else refers to.
 """
 
 from __future__ import annotations
@@ -78,14 +77,14 @@ class TensorFlow(Library):
         if _on_host(x):
             tensor = NUMPY.export(_view(x))
         else:
-            tensor = from_capsule(x.__dlpack__())  # it knows no streams, and waits itself
+            tensor = from_capsule(x.__dlpack__())  # it has no streams, and waits itself
         tensor.readonly, tensor.legacy = True, False
         return tensor
 
     def export_described(
         self, x: tf.Tensor | tf.Variable, info: TensorInfo, stream: int | None = None
     ) -> ManagedTensor:
-        if isinstance(x, tf.Variable):  # its value may have changed, and is not part of it
+        if isinstance(x, tf.Variable):  # its value may have been replaced
             return self.export(x, stream)
         return super().export_described(x, info, stream)
 
@@ -156,7 +155,7 @@ _EAGER = type(tf.constant(0))
 
 
 def _eager(x: Any) -> tf.Tensor:
-    """The eager tensor of numbers that ``x`` is or has as its value."""
+    """Return the eager tensor of numbers that ``x`` is, or has as its value."""
     if isinstance(x, tf.Variable):
         x = x.value()
     if not isinstance(x, _EAGER):
@@ -177,14 +176,14 @@ def _remedy(dtype: tf.DType) -> str:
         return f"pass tf.bitcast(x, tf.{dtype.name.replace('q', '', 1)})"
     if dtype == tf.string:
         return "decode or parse them first, tf.strings.to_number(x)"
-    return "read what they refer to first"
+    return "read the values that they refer to first"
 
 
 def _view(x: tf.Tensor) -> np.ndarray:
-    """NumPy's view of an eager tensor on the CPU, writable where NumPy has no such dtype itself."""
+    """Return NumPy's view of an eager tensor on the CPU, writable if NumPy lacks the dtype."""
     if x.ndim:
         return np.asarray(x)
-    return np.asarray(tf.reshape(x, [1])).reshape(())  # of a bfloat16 scalar there is no array
+    return np.asarray(tf.reshape(x, [1])).reshape(())  # a bfloat16 scalar has no array
 
 
 def _on_host(x: tf.Tensor) -> bool:

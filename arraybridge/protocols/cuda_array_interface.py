@@ -121,7 +121,7 @@ def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, 
         raise ConversionError(f"the CUDA array interface cannot describe memory on {tensor.device}")
     if tensor.dtype.name not in NATIVE:
         raise ConversionError(
-            f"the CUDA array interface has no type string for {tensor.dtype}: hand over its bits, "
+            f"the CUDA array interface has no type string for {tensor.dtype}: pass its bits, "
             "as unsigned integers of the same width"
         )
     shape, strides, dtype = tensor.shape, tensor.strides, numpy_dtype(tensor.dtype)

@@ -136,7 +136,7 @@ def _notify(home: Library, x: Any, dtype: Any, device: Any, copy: bool | None) -
     if why is not None:
         notify_copy(why, info._replace(library=home.name), call="asarray")
     elif mine:
-        notify_view("it is one already", info, "asarray")
+        notify_view("nothing to convert", info, "asarray")
 
 
 class _Input:

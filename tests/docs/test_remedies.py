@@ -192,12 +192,12 @@ UNWRITABLE = {  # a destination that `copyto` cannot write to, part of its error
     "chunks": (lambda: pa.chunked_array([[0.0], [1.0]]), "it is read-only", np.ones(2)),
     "bits": (lambda: pa.array([False, True]), "it is read-only", np.ones(2, bool)),
     "memory": (lambda: ab.from_dlpack(ab.dlpack.acquire(_read_only())), "read-only", np.ones(3)),
-    "byteorder": (lambda: np.zeros(3, ">f8"), "in foreign order", np.ones(3)),
+    "byteorder": (lambda: np.zeros(3, ">f8"), "byte order is not native", np.ones(3)),
     "conj": (lambda: torch.zeros(3, dtype=torch.cfloat).conj(), "conjugation", np.ones(3, "F")),
     "neg": (lambda: torch.zeros(3, dtype=torch.cfloat).conj().imag, "negation", np.ones(3, "f4")),
     "fraction": (
         lambda: np.zeros(3, [("a", "f8"), ("b", "i1")])["a"],
-        "no whole elements",
+        "not multiples of its item size",
         torch.ones(3, dtype=torch.float64),
     ),
     "gradients": (lambda: torch.zeros(3, requires_grad=True), "gradients are", np.ones(3, "f4")),
@@ -208,7 +208,7 @@ UNWRITABLE = {  # a destination that `copyto` cannot write to, part of its error
     ),
     "one cell": (
         lambda: np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,)),
-        "one cell of memory",
+        "share memory",
         np.ones(3),
     ),
     "sparse": (lambda: torch.zeros(3).to_sparse(), "is not dense memory", np.ones(3, "f4")),

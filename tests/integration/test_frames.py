@@ -112,9 +112,9 @@ def test_columns_of_a_pandas_frame_of_one_block_are_a_view():
     assert not found.flags.writeable
     assert np.shares_memory(found, x["a"].to_numpy())
     x["d"] = 5.0  # another block
-    assert ab.explain(x, "numpy").why == "its columns lie apart"
+    assert ab.explain(x, "numpy").why == "its columns are stored separately"
     assert ab.convert(x, "numpy").tolist() == x.to_numpy().tolist()
-    with pytest.raises(ab.ConversionError, match="columns lie apart"):
+    with pytest.raises(ab.ConversionError, match="columns are stored separately"):
         ab.convert(x, "numpy", copy=False)
     strided = pd.DataFrame(np.arange(12.0).reshape(4, 3), copy=False)
     strided[3] = 1.0

@@ -194,7 +194,7 @@ def placements(world):
     ((index, device, array),) = ab.sharding.shards(uneven)
     assert device == torch.device("cpu")
     assert np.asarray(array).tolist() == full[index].tolist()
-    with refused(f"axis 0 of 5 is split into {world} and JAX has equal shards only: pad .*redist"):
+    with refused(f"axis 0 of 5 is split into {world}, but JAX needs equal shards: pad .*redist"):
         ab.sharding.to_jax(uneven)
     waiting = uneven.redistribute(placements=[Replicate(), Replicate()], async_op=True)
     assert ab.sharding.to_jax(waiting).addressable_data(0).tolist() == full.tolist()
@@ -277,7 +277,7 @@ def eight_devices():
     one = jax.device_put(full, jax.devices()[3])
     t = ab.sharding.to_torch(one, alias_readonly=True)
     assert (t.placements, t.to_local().data_ptr()) == ((Replicate(),), one.unsafe_buffer_pointer())
-    with refused(r"needs a device in each .* JAX has 8 devices in 1: pass mesh="):
+    with refused(r"needs one device per process, but JAX has 8 devices in 1 processes: pass mesh="):
         ab.sharding.to_jax(t)
     back = ab.sharding.to_jax(t, jax.sharding.Mesh(jax.devices()[3:4], ("a",)), copy=False)
     assert (back.devices(), pointers(back)) == (one.devices(), pointers(one))

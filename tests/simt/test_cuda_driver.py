@@ -365,7 +365,7 @@ class TestErrors:
             ({"itemsize": -4}, ValueError, "at least one byte"),
             ({"shape": (300, -400)}, ValueError, "extents"),
             ({"shape": (1 << 40, 1 << 40)}, ValueError, "no device has as much"),
-            ({"shape": (300,)}, ValueError, "one stride an axis"),
+            ({"shape": (300,)}, ValueError, "one stride per axis"),
             ({"src_strides": (4, 2**64)}, OverflowError, "too (big|large)"),
             ({"dst": "x"}, TypeError, "unsupported operand|not all arguments"),
             ({"shape": [300, 400]}, TypeError, "unhashable"),

@@ -156,8 +156,11 @@ class TestCopyTo:
     def test_what_differs_in_shape_or_dtype(self, shape) -> None:
         x = np.ones(shape, np.float32)
         for dst, what in [
-            (np.zeros((*shape, 1), "f4"), r"has shape .*, (src|x) \(.*: nothing is broadcast"),
-            (np.zeros(shape), "has dtype float64, (src|x) float32: no dtype is changed"),
+            (
+                np.zeros((*shape, 1), "f4"),
+                r"has shape .*, but (src|x) has \(.*: the shapes must match",
+            ),
+            (np.zeros(shape), "has dtype float64, but (src|x) has float32: the dtypes must match"),
         ]:
             with pytest.raises(ab.ConversionError, match=f"dst {what}"):
                 ab.copyto(dst, x)
@@ -186,25 +189,25 @@ class Copies:
 
 THREE = np.arange(3, dtype=np.float32)
 NOBODYS = {
-    "a scalar": (lambda: np.float32(0), "scalar of NumPy never changes"),
-    "a boolean": (lambda: np.bool_(False), "scalar of NumPy never changes"),
-    "a copy": (Copies, "Copies hands over a copy"),
+    "a scalar": (lambda: np.float32(0), "NumPy scalar is immutable"),
+    "a boolean": (lambda: np.bool_(False), "NumPy scalar is immutable"),
+    "a copy": (Copies, "Copies exports a copy"),
     "a capsule of a copy": (
         lambda: THREE.__dlpack__(max_version=(1, 0), copy=True),
-        "PyCapsule hands over a copy",
+        "PyCapsule exports a copy",
     ),
     "a legacy capsule": (lambda: np.zeros(3, np.float32).__dlpack__(), "read-only"),
     "bytes": (lambda: bytes(12), "dtype uint8|shape"),
     "broadcast": (lambda: np.broadcast_to(np.float32(0), (3,)), "read-only"),
-    "one cell": (lambda: torch.zeros(1).expand(3), "one cell of memory"),
+    "one cell": (lambda: torch.zeros(1).expand(3), "share memory"),
     "windows": (
         lambda: np.lib.stride_tricks.as_strided(np.zeros(3, np.float32), (3,), (0,)),
-        "one cell of memory",
+        "share memory",
     ),
     "jax": (lambda: jax.numpy.zeros(3), "read-only"),
     "an Array of jax": (lambda: ab.from_dlpack(jax.numpy.zeros(3)), "read-only"),
     "tracked": (lambda: torch.zeros(3, requires_grad=True), "gradients are tracked"),
-    "negated": (lambda: torch._neg_view(torch.zeros(3)), "its negation is only marked: assign by"),
+    "negated": (lambda: torch._neg_view(torch.zeros(3)), "its negative bit is set: assign through"),
 }
 
 

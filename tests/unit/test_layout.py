@@ -239,5 +239,5 @@ class TestCanonical:
         assert moves(form) == moves(Layout(shape, strides, turned, 2))
 
     def test_lengths_must_agree(self) -> None:
-        with pytest.raises(ValueError, match="pass one stride an axis"):
+        with pytest.raises(ValueError, match="pass one stride per axis"):
             layout.canonical((2, 3), (3, 1), (1,), 1)

@@ -267,7 +267,7 @@ def test_options_by_path_and_leaf():
         assert tree.convert(given, "numpy", dtype=name)["bias"].dtype == (
             np.float64 if name is float else np.float32
         )
-    with pytest.raises(ab.ConversionError, match="bias: order='channels_last' is of arrays"):
+    with pytest.raises(ab.ConversionError, match="bias: order='channels_last' is for arrays"):
         tree.convert(given, "torch", order="channels_last")
 
 
@@ -299,7 +299,7 @@ def test_bad_containers():
     class Kinds(list, enum.Enum):
         ONE = [np.ones(1)]  # noqa: RUF012
 
-    with pytest.raises(TypeError, match=r"cannot be made anew .*copy.copy returns it itself"):
+    with pytest.raises(TypeError, match=r"cannot be rebuilt .*copy.copy returns the same object"):
         tree.convert(Kinds.ONE, "torch")
     assert isinstance(Kinds.ONE[0], np.ndarray)
 
@@ -310,14 +310,14 @@ def test_bad_containers():
         raise ValueError("not so")
 
     jax.tree_util.register_pytree_node(Raises, lambda x: ((x.inside,), None), unflatten)
-    with pytest.raises(TypeError, match=r"a\[1\], of class .*Raises, cannot be made .*not so"):
+    with pytest.raises(TypeError, match=r"a\[1\], of class .*Raises, cannot be rebuilt .*not so"):
         tree.convert({"a": [1, Raises(np.ones(1))]}, "torch")
 
     class Hides(dict):
         def values(self):
             return [*super().values()][:1]
 
-    with pytest.raises(TypeError, match=r"the tree, of class .*Hides, cannot be made anew"):
+    with pytest.raises(TypeError, match=r"the tree, of class .*Hides, cannot be rebuilt"):
         tree.convert(Hides(a=np.ones(1), b=2), "torch")
 
 

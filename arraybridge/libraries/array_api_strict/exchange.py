@@ -1,8 +1,8 @@
-"""array-api-strict. Its arrays wrap a NumPy array, so everything but the set of dtypes is NumPy's.
+"""array-api-strict. Its arrays wrap a NumPy array, so all but the set of dtypes is NumPy's.
 
-Of its devices only ``CPU_DEVICE`` is real. The others stand for accelerators, so that code meets
-the rules of the array API on them: here they are DLPack's extension devices, ``ext_dev:1`` and on,
-and nothing leaves them without ``device="cpu"``, as the library's own ``__array__`` has it.
+Of its devices only ``CPU_DEVICE`` is real. The others simulate accelerators, so that code meets the
+array API's rules for them. Here they are DLPack's extension devices, ``ext_dev:1`` and on, and
+nothing leaves them without ``device="cpu"``, as in the library's own ``__array__``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _Array = type(array_api_strict.empty(0))
 _CPU_DEVICE = array_api_strict.Device("CPU_DEVICE")
 
 
-# The library's devices in its own order; the index is the id of the Device. (Those of its
-# `__array_namespace_info__` may be switched off by flags.)
+# The library's devices in its own order; the index is the id of the Device. (Flags may hide some
+# from `__array_namespace_info__`.)
 _DEVICES: tuple[Any, ...] = tuple(import_module(_CPU_DEVICE.__module__).ALL_DEVICES)
 
 
 class ArrayAPIStrict(Library):
-    """The strict array, on the CPU or on one of the devices that only stand for one."""
+    """The strict array, on the CPU or on a simulated device."""
 
     name = "array_api_strict"
     exports_description = True
@@ -66,14 +66,14 @@ class ArrayAPIStrict(Library):
 
     @staticmethod
     def _on(array: np.ndarray, place: Device) -> Any:
-        # What its __reduce__ calls; asarray() would do the same seven times slower.
+        # What its __reduce__ calls; asarray() would take seven times as long.
         if place == CPU:
             return _Array._new(array, device=_CPU_DEVICE)
         own = _own_device(place)
         try:
             return _Array._new(array, device=own)
         except ValueError as error:  # a device without 64-bit types
-            raise ConversionError(f"{error}: ask for another data type, dtype=") from error
+            raise ConversionError(f"{error}: pass another data type by dtype=") from error
 
     def resolve(self, x: Any) -> Any:
         return self._on(NUMPY.resolve(x._array), _device_of(x.device))

@@ -46,7 +46,7 @@ def _extension(name: str) -> Any:
 
 
 def asarray(obj: Any, /, **kwargs: Any) -> Any:
-    """Create an array; of an integer that no data type holds this is an OverflowError."""
+    """Create an array; an integer that no data type holds raises OverflowError."""
     try:
         return xp.asarray(obj, **kwargs)
     except TypeError as error:
@@ -55,7 +55,7 @@ def asarray(obj: Any, /, **kwargs: Any) -> Any:
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
-    """Test whether elements are in another array, or are not."""
+    """Test whether elements are in another array."""
     found = xp.isin(x1, x2)
     return xp.logical_not(found) if invert else found
 
@@ -92,14 +92,14 @@ CORRECTIONS: tuple[Correction, ...] = (
 
 # Indexing, of which array-api-strict refuses some legal forms.
 #
-# Array API standard 2025.12, "Indexing". Index arrays and masks beside other parts of an index,
-# which the standard leaves open, have NumPy's answer, as with every other library.
+# Array API standard 2025.12, "Indexing". For index arrays and masks combined with other indices,
+# which the standard leaves open, the result is NumPy's, as with every other library.
 
 
 def _key(native: Any, key: Any) -> tuple[Any, ...]:
-    """Convert an index to what array-api-strict takes: a tuple, with slices within the extents.
+    """Convert an index to a form that array-api-strict takes: a tuple, with slices within extents.
 
-    Slices mean what they mean of a list, as in every other library.
+    Slices mean what they mean for a list, as in every other library.
     """
     parts = key if isinstance(key, tuple) else (key,)
     if not any(isinstance(part, slice) for part in parts):
@@ -116,7 +116,7 @@ def _key(native: Any, key: Any) -> tuple[Any, ...]:
 
 
 def _within(part: slice, extent: int) -> slice:
-    """Convert a slice to one of the same elements with its ends within the extent."""
+    """Convert a slice to one of the same elements with both ends within the extent."""
     if part.start is None and part.stop is None:
         return part
     start, stop, step = part.indices(extent)
@@ -126,7 +126,7 @@ def _within(part: slice, extent: int) -> slice:
 
 
 def _opened(native: Any, key: tuple[Any, ...], *, writing: bool = False) -> tuple[Any, ...] | None:
-    """Convert an index that array-api-strict refuses to NumPy's; None for any other."""
+    """Convert an index that array-api-strict refuses to NumPy's; return None for any other."""
     arrays = [part for part in key if isinstance(part, _Array)]
     integers = [part for part in arrays if part.dtype != xp.bool]
     if not arrays or not (
@@ -139,7 +139,7 @@ def _opened(native: Any, key: tuple[Any, ...], *, writing: bool = False) -> tupl
         return None
     whole = ... in [part for part in key if not isinstance(part, _Array)]
     if not whole and sum(axes_of(part) for part in key) < native.ndim:
-        return None  # it wants every axis or an ellipsis
+        return None  # it requires every axis or an ellipsis
     if len(integers) < len(arrays) and not xp.get_array_api_strict_flags()["boolean_indexing"]:
         return None
     for part in arrays:
@@ -158,10 +158,10 @@ def get_items(native: Any, key: Any) -> Any:
 
 
 def set_items(native: Any, key: Any, value: Any) -> Any:
-    """Write elements, and return the array, or a written copy of one that is read-only."""
+    """Write elements, and return the array, or a written copy of a read-only one."""
     key = _key(native, key)
     if not native.size and key and isinstance(key[0], _Array) and key[0].dtype == xp.bool:
-        # array-api-strict reads a mask without elements as no elements of the first axis
+        # array-api-strict reads a mask without elements as no elements of the first axis.
         numpy.broadcast_to(getattr(value, "_array", value), native[key].shape)
         return native
     array = native._array
@@ -209,11 +209,10 @@ class StrictArray(NativeArray):
 
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:
-        """Make a small array on a device, if that has every dtype.
+        """Make a small array on a device, if the device has every dtype.
 
-        ``devices()`` promises that any array can be brought to what it lists; the devices
-        "no_float64" and "no_x64", which array-api-strict lists as well, refuse some. Named, they
-        are taken.
+        Any array can be brought to any device in ``devices()``. The devices "no_float64" and
+        "no_x64", which array-api-strict lists as well, refuse some; they can be named.
         """
         try:
             for dtype in (native.uint64, native.complex128):

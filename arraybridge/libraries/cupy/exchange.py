@@ -1,8 +1,8 @@
-"""CuPy. Its arrays are built from a pointer and exported from their attributes.
+"""CuPy. Its arrays are made from a pointer and exported from their attributes.
 
 Its DLPack importer ignores the read-only flag and refuses pinned memory; its exporter divides
-negative strides as if they were unsigned (cupy#10172, fixed by cupy#10228). What has neither in
-public is ``UnownedMemory``, with strides of any sign in bytes.
+negative strides as if they were unsigned (cupy#10172, fixed by cupy#10228). ``UnownedMemory`` is
+public, has neither problem, and takes strides of any sign in bytes.
 
 Sources: cupy/_core/dlpack.pyx; CuPy's documentation, "Interoperability" and "Low-level CUDA
 support".
@@ -31,7 +31,7 @@ _DEVICES = (
     frozenset({DeviceType.ROCM}) if _HIP else frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 )
 _DEVICE = DeviceType.ROCM if _HIP else DeviceType.CUDA
-_places: dict[int, Device] = {}  # by number: to make one takes 0.5 µs
+_places: dict[int, Device] = {}  # by number: making one takes 0.5 µs
 _DEFAULT_STREAM = 0 if _HIP else 1  # the legacy default stream, by the standard's numbering
 
 
@@ -44,7 +44,7 @@ class CuPy(Library):
         tested="14.2.0",  # without a device: what it builds, not what it computes
         dtypes=frozenset(NATIVE).union(_BFLOAT16),
         devices=_DEVICES,
-        remedies={"bfloat16": "CuPy has it from version 14 on; hand over its bits as uint16"},
+        remedies={"bfloat16": "CuPy has it from version 14 on; pass its bits as uint16"},
     )
 
     def owns(self, array_type: type) -> bool:
@@ -71,9 +71,9 @@ class CuPy(Library):
         if _HIP:
             return Device(DeviceType.ROCM, x.data.device_id)
         try:
-            # Only the runtime tells managed memory from other memory: CuPy asks it here.
+            # Only the runtime can identify managed memory: CuPy calls it here.
             return Device.parse(tuple(map(int, x.__dlpack_device__())))
-        except cupy.cuda.runtime.CUDARuntimeError:  # no driver here: a description still holds
+        except cupy.cuda.runtime.CUDARuntimeError:  # no driver: the description still holds
             return Device(DeviceType.CUDA, x.data.device_id)
 
     def export(self, x: cupy.ndarray, stream: int | None = None) -> ManagedTensor:
@@ -82,7 +82,7 @@ class CuPy(Library):
         if wanted != -1:  # -1: the consumer does not want to wait
             with cupy.cuda.Device(info.device.id):
                 current = cupy.cuda.get_current_stream()
-                if stream is None and info.device.host:  # managed memory, and the host reads it
+                if stream is None and info.device.host:  # the host reads managed memory
                     current.synchronize()
                 elif wanted != (current.ptr or _DEFAULT_STREAM):
                     cupy.cuda.ExternalStream(wanted).wait_event(current.record())
@@ -90,7 +90,7 @@ class CuPy(Library):
             info.data,
             info.shape,
             info.dtype,
-            owner=x.data,  # the memory: ``x.data = `` gives the array another one
+            owner=x.data,  # the memory itself: ``x.data = `` may replace the array's
             strides=info.strides,
             device=info.device,
         )
@@ -131,7 +131,7 @@ class CuPy(Library):
                 block.data.ptr, x.data.ptr, x.shape, block.strides, x.strides, kind.itemsize,
                 stream, device,
             )  # fmt: skip
-        except NoKernel:  # there is no compiler: the planned way knows by now
+        except NoKernel:  # there is no compiler: the plan knows
             return None
         return block
 
@@ -156,7 +156,7 @@ class CuPy(Library):
     def native_device(self, device: Device) -> cupy.cuda.Device:
         try:
             count = cupy.cuda.runtime.getDeviceCount()
-        except cupy.cuda.runtime.CUDARuntimeError:  # no driver, or none that serves this build
+        except cupy.cuda.runtime.CUDARuntimeError:  # no driver, or none for this build
             count = 0
         why = absent_device("CuPy", device, count)
         if why is not None:

@@ -16,10 +16,10 @@ from ...xp.namespace import open_namespace
 from ...xp.native_namespace import NativeNamespace, corrected_operators, make_native_namespace
 from ...xp.special_cases import numpy_like, remainder
 
-# Where CuPy departs from the standard: read from the source of CuPy 14.2, not measured, and
-# only what that leaves no doubt about.
+# Deviations of CuPy from the standard, from reading the source of CuPy 14.2 (not measured). Only
+# the certain ones are here.
 
-# Not eager: a look at values would wait for the device.
+# Not eager: reading values would wait for the device.
 MEANS = numpy_like(xp)
 
 

@@ -1,1 +1,1 @@
-"""Dask: arrays of blocks that are computed later, and never by arraybridge."""
+"""Dask: arrays of blocks that are computed later, never by arraybridge."""

@@ -24,7 +24,7 @@ from .chunk import Chunk, chunked
 
 
 def applied(function: Any, adapt_options: dict[str, Any], args: Any, kwargs: Any) -> Any:
-    """Call an adapted function, which returns the caller's arrays, later, on blocks.
+    """Build a graph that calls an adapted function on blocks; it returns the caller's arrays.
 
     `adapt_options` are ``library``, ``blockwise``, ``signature``, ``depth``, ``boundary``,
     ``copy``, ``alias_readonly`` of :func:`arraybridge.adapt`.
@@ -34,14 +34,14 @@ def applied(function: Any, adapt_options: dict[str, Any], args: Any, kwargs: Any
     for x in args:
         if is_array(x) and not _is_graph(x):
             raise TypeError(
-                f"{name} is called by blocks, and a {type(x).__qualname__} is in memory: pass it "
-                "as a Dask array, arraybridge.convert(x, 'dask'), to have it cut, or by keyword, "
-                "to have every call see all of it"
+                f"{name} is called block by block, but a {type(x).__qualname__} is in memory: pass "
+                "it as a Dask array, arraybridge.convert(x, 'dask'), to split it, or by keyword, "
+                "to pass all of it to every call"
             )
     for keyword, x in kwargs.items():
         if _is_graph(x):
             raise TypeError(
-                f"{name} is called by blocks: pass the Dask array {keyword} by position"
+                f"{name} is called block by block: pass the Dask array {keyword} by position"
             )
     copies = adapt_options["copy"] is not True and not adapt_options["alias_readonly"]
     call = OnNativeArrays(ReadOnly(function, adapt_options["library"], copies))
@@ -59,10 +59,10 @@ def applied(function: Any, adapt_options: dict[str, Any], args: Any, kwargs: Any
 
 
 class ReadOnly:
-    """An adapted function to which blocks are read-only: they are the graph's, read by others.
+    """An adapted function that sees blocks as read-only, since the graph's other tasks read them.
 
-    Blocks of a library that cannot mark them so are copied for it, if `copies`. If it writes to
-    such a copy, it must return it, as with a copy of any read-only array.
+    If `copies`, blocks of a library that cannot mark them are copied. A function that writes to
+    such a copy must return it, as with a copy of any read-only array.
     """
 
     def __init__(self, function: Any, library: str, copies: bool) -> None:
@@ -93,15 +93,15 @@ class ReadOnly:
         return ReadOnly, (self.function, self.library, self.copies)
 
     def _check_unwritten(self, block: Any, seen: Any) -> None:
-        """Refuse what the function has written to a copy that it did not return.
+        """Raise if the function wrote to a copy that it did not return.
 
-        PyTorch counts the writes of its own functions; else elements on the host are compared.
+        PyTorch counts the writes of its own functions; otherwise elements on the host are compared.
         """
         block, seen = unwrapped(block), unwrapped(seen)
         home = library_of_type(type(seen))
         assert home is not None
         version = None
-        with suppress(RuntimeError):  # of inference tensors, which count nothing
+        with suppress(RuntimeError):  # inference tensors count nothing
             version = getattr(seen, "_version", None)
         if home.name != self.library or version is None:
             if not home.describe(seen).device.host:
@@ -113,13 +113,13 @@ class ReadOnly:
             version = before != after
         if version:
             raise ConversionError(
-                f"{name_of(self.function)} wrote to a block of a Dask array, which others read as "
-                "well: let it return what it writes to, or pass copy=True to adapt"
+                f"{name_of(self.function)} wrote to a block of a Dask array, which other tasks "
+                "read: let it return what it writes to, or pass copy=True to adapt"
             )
 
 
 def _readonly(x: Any, copies: bool) -> Any:
-    """Return a block as one that cannot be written, or a copy of it."""
+    """Return a block that cannot be written, or a copy of it."""
     if isinstance(x, Array):
         native = _readonly(x._native, copies)
         return x if native is x._native else type(x)._of(native)  # type: ignore[attr-defined]
@@ -144,7 +144,7 @@ def _is_copy(block: Any, seen: Any) -> bool:
 
 
 def _same(x: Any, seen: Any) -> bool:
-    """Whether the function has returned such a copy."""
+    """Whether the function returned that copy."""
     x, seen = unwrapped(x), unwrapped(seen)
     return x is seen or getattr(x, "_base", None) is seen
 
@@ -154,16 +154,16 @@ def _is_graph(x: Any) -> bool:
 
 
 def _on_one_element(call: Any, args: Any, kwargs: Any) -> Any:
-    """Call a function to learn what it gives."""
+    """Call a function to learn the type of its result."""
     return call(*[one_element(x) if _is_graph(x) else x for x in args], **kwargs)
 
 
 def _along(
     call: Any, name: str, signature: Signature, args: Any, kwargs: Any, options: dict[str, Any]
 ) -> Any:
-    """``dask.array.apply_gufunc``, with blocks of the library that the function gives."""
+    """Call ``dask.array.apply_gufunc``, with blocks of the library that the function returns."""
     inputs, outputs = signature.inputs, signature.outputs
-    placed = "axis" in options or "axes" in options  # Dask says what does not fit
+    placed = "axis" in options or "axes" in options  # Dask reports what does not fit
     shapes = [None if placed else getattr(x, "shape", ()) for x in args]
     signature.check_arguments(name, shapes, options.get("output_sizes") or {})
     for x, axes in zip(args, inputs, strict=True):
@@ -171,7 +171,7 @@ def _along(
         if any(count > 1 for count in cut) and not options.get("allow_rechunk"):
             whole = dict.fromkeys(range(-len(axes), 0), -1)
             raise ValueError(
-                f"{name} is adapted with signature={signature.text!r}, and an array is cut along "
+                f"{name} is adapted with signature={signature.text!r}, but an array is split along "
                 f"({', '.join(axes)}) into {cut} blocks: pass x.rechunk({whole}), or "
                 'blockwise={"allow_rechunk": True} to adapt'
             )

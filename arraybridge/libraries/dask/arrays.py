@@ -1,4 +1,4 @@
-"""Dask arrays of blocks in any library: made blockwise, computed to what the user asked for."""
+"""Dask arrays with blocks of any library: made blockwise, computed to the requested type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEEPS_BLOCKS = frozenset({"numpy", "dask", "arraybridge", "array_api_compat"})
 
 
 class _AsDasks(type):
-    """The type of a class that equals Dask's own: xarray compares the types of what it computes."""
+    """The type of a class that equals Dask's, since xarray compares the types of results."""
 
     def __eq__(cls, other: object) -> bool:
         return cls is other or other is dask.array.Array
@@ -38,11 +38,11 @@ class _AsDasks(type):
 
 
 class BridgedArray(dask.array.Array, metaclass=_AsDasks):  # type: ignore[misc]
-    """A Dask array whose blocks are of another library than NumPy.
+    """A Dask array with blocks of another library than NumPy.
 
-    Every Dask array that is made of one is one (`config.array_plugins`). What is computed is the
-    library's own array, or an :class:`arraybridge.Array`; so is what functions given to its
-    ``map_blocks`` and ``map_overlap`` see. Dask's own functions see the blocks: `Chunk`.
+    Dask arrays made of one are also of this class (`config.array_plugins`). Computing returns the
+    library's own array, or an :class:`arraybridge.Array`; functions passed to ``map_blocks`` and
+    ``map_overlap`` see the same. Dask's own functions see the blocks: `Chunk`.
     """
 
     __slots__ = ()
@@ -55,28 +55,28 @@ class BridgedArray(dask.array.Array, metaclass=_AsDasks):  # type: ignore[misc]
         return _elementwise
 
     def _rebuild(self, *args: Any, **options: Any) -> Any:
-        made = super()._rebuild(*args, **options)  # persisted: no layer below says so
+        made = super()._rebuild(*args, **options)  # persisted: no layer below knows it
         made.__class__ = BridgedArray
         made.dask.layers[made.name].collection_annotations["type"] = _BRIDGED
         return made
 
     def map_blocks(self, func: Any, *args: Any, **options: Any) -> Any:
-        """``dask.array.Array.map_blocks``, with the library's own arrays."""
+        """Call ``dask.array.Array.map_blocks`` with the library's own arrays."""
         return super().map_blocks(on_native_arrays(func), *args, **_described(options))
 
     def map_overlap(self, func: Any, *args: Any, **options: Any) -> Any:
-        """``dask.array.Array.map_overlap``, with the library's own arrays."""
+        """Call ``dask.array.Array.map_overlap`` with the library's own arrays."""
         return super().map_overlap(on_native_arrays(func), *args, **_described(options))
 
     def to_delayed(self, *args: Any, **options: Any) -> Any:
-        """``dask.array.Array.to_delayed``: what is computed is the library's own array."""
+        """Call ``dask.array.Array.to_delayed``; computing returns the library's own array."""
         made = super().to_delayed(*args, **options)
         blocks = [BlockDelayed(x.key, x.dask, layer=x._layer) for x in made.flat]
         made.flat[:] = blocks
         return made
 
     def store(self, target: Any, **options: Any) -> Any:
-        """``dask.array.Array.store``, of NumPy's blocks, as files have them."""
+        """Call ``dask.array.Array.store`` with NumPy's blocks, which files take."""
         return dask.array.store([convert_blocks(self, "numpy")], [target], **options)
 
     def _scalarfunc(self, cast_type: Any) -> Any:
@@ -89,15 +89,15 @@ class BridgedArray(dask.array.Array, metaclass=_AsDasks):  # type: ignore[misc]
 
 
 def _elementwise(*args: Any, out: Any = None, **options: Any) -> Any:
-    """``dask.array.core.elemwise``, after which ``out`` has such blocks as well."""
+    """Call ``dask.array.core.elemwise``; ``out`` then has such blocks too."""
     result = dask.array.core.elemwise(*args, out=out, **options)
-    if type(result) is dask.array.Array:  # what has been ``out``
+    if type(result) is dask.array.Array:  # it was ``out``
         result.__class__ = BridgedArray
     return result
 
 
 class BlockDelayed(Delayed):  # type: ignore[misc]
-    """A block to be computed by itself."""
+    """A block that is computed separately."""
 
     __slots__ = ()
 
@@ -118,7 +118,7 @@ _BRIDGED = typename(BridgedArray)
 
 
 def computed(results: Any) -> Any:
-    """Join computed blocks and give them as the user asked for them."""
+    """Join computed blocks and return them as the requested type."""
     return bare(finalize(results))
 
 
@@ -129,11 +129,11 @@ def _described(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_blocks(x: Any) -> Any:
-    """Make a Dask array of such blocks, or from one, a `BridgedArray`: Dask's ``array_plugins``.
+    """Make a Dask array of such blocks a `BridgedArray` (Dask's ``array_plugins``).
 
-    Dask says itself, of some that it makes of them, that their blocks are NumPy's (a selection by a
-    mask): the layers below say more. Of Arrays in the blocks (``from_array(array)``),
-    which refuse NumPy's functions, such blocks are made.
+    Dask declares some results to have NumPy's blocks (a selection by a mask), so the layers below
+    are searched too. Arrays as blocks (``from_array(array)``), which refuse NumPy's functions, are
+    converted.
     """
     if type(x) is dask.array.Array and isinstance(x._meta, NativeArray):
         return convert_blocks(x, x._meta.library, wrapped=True)
@@ -151,14 +151,14 @@ def _is_on_blocks(x: Any) -> bool:
         if note is not None and "type" in note:
             if note["type"] == _BRIDGED:
                 return True
-        elif name not in seen:  # the layer of no array: look at what it has been made of
+        elif name not in seen:  # no array's layer: look at the layers below
             seen.add(name)
             wanted.extend(below.get(name, ()))
     return False
 
 
 class OnNativeArrays:
-    """A function that takes the library's own arrays, and returns blocks."""
+    """A function that takes the library's own arrays and returns blocks."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -176,12 +176,12 @@ class OnNativeArrays:
 
 
 def on_native_arrays(function: Any) -> Any:
-    """Return a function as Dask is to call it: NumPy's and Dask's own see the blocks."""
+    """Return a function as Dask must call it: NumPy's and Dask's own see the blocks."""
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
     owner = getattr(inner, "__self__", None)
-    inner = owner if isinstance(owner, numpy.ufunc) else inner  # of numpy.add.accumulate, say
+    inner = owner if isinstance(owner, numpy.ufunc) else inner  # such as numpy.add.accumulate
     package = getattr(inner, "__module__", None) or type(inner).__module__
     keeps = package.partition(".")[0] in _KEEPS_BLOCKS
     if keeps or isinstance(inner, numpy.ufunc | OnNativeArrays):
@@ -190,10 +190,10 @@ def on_native_arrays(function: Any) -> Any:
 
 
 class ConvertBlock:
-    """Convert one block; what ``convert`` maps over a Dask array."""
+    """Converts one block; ``convert`` maps it over a Dask array."""
 
     def __init__(self, kind: ArrayType, options: dict[str, Any]) -> None:
-        register_lookups()  # in a worker, this may be the first that it hears of arraybridge
+        register_lookups()  # a worker may not have imported arraybridge yet
         self.kind = kind
         self.options = options
         self.__name__ = kind.library
@@ -207,7 +207,7 @@ class ConvertBlock:
         cls: Any = array_class(library)
         return chunk_class(self.kind)(cls._taken(native))
 
-    __call__ = convert  # the name that audits log
+    __call__ = convert  # the name in audit logs
 
     def __dask_tokenize__(self) -> Any:
         options = sorted((k, str(v)) for k, v in self.options.items())
@@ -218,7 +218,7 @@ class ConvertBlock:
 
 
 def kind_of_blocks(x: Any) -> ArrayType | None:
-    """Return the kind of the arrays in the blocks of a Dask array; None if nothing knows it."""
+    """Return the type of the blocks of a Dask array, or None if unknown."""
     meta = x._meta
     if isinstance(meta, Chunk):
         return meta.kind
@@ -227,15 +227,15 @@ def kind_of_blocks(x: Any) -> ArrayType | None:
 
 
 def convert_blocks(x: Any, library: object, *, wrapped: bool = False, **options: Any) -> Any:
-    """Convert the blocks of a Dask array, when they are computed.
+    """Convert the blocks of a Dask array when they are computed.
 
-    TypeError if the library has no namespace here: Dask could do nothing with such blocks.
+    TypeError if the library has no namespace here, without which Dask cannot use the blocks.
     """
     prepare()
     if library is None:
         own = kind_of_blocks(x)
         if own is None:
-            raise TypeError(f"name a library: nothing is known of blocks of {_named(x)}")
+            raise TypeError(f"name a library: the type of the blocks of {_named(x)} is unknown")
         library = own.library
     kind = ArrayType(library_named(known_name(library)).name, wrapped)
     options = given(options)
@@ -250,7 +250,7 @@ def convert_blocks(x: Any, library: object, *, wrapped: bool = False, **options:
 
 
 def one_element(x: Any) -> Any:
-    """Return the smallest array of the kind of the blocks that has elements."""
+    """Return an array of one element, of the type of the blocks."""
     meta = x._meta
     if isinstance(meta, Chunk):
         return meta.of(meta.xp.ones((1,) * x.ndim, dtype=meta.array._native.dtype))
@@ -258,7 +258,7 @@ def one_element(x: Any) -> Any:
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those keywords of ``convert`` that ask for something."""
+    """Return the keywords of ``convert`` that are not at their defaults."""
     asked = {name: value for name, value in options.items() if value is not None}
     if not asked.get("alias_readonly"):
         asked.pop("alias_readonly", None)
@@ -275,11 +275,11 @@ def _check_namespace(library: str) -> None:
 
 
 def convert_like(model: Any, x: Any, **options: Any) -> Any:
-    """Convert the blocks of a Dask array to the kind of another's; of its own, to a device, say."""
+    """Convert the blocks of a Dask array to the type of another's, or of its own (for device=)."""
     kind = kind_of_blocks(model)
     if kind is None:
         advice = "name a library: " if model is x else ""
-        raise TypeError(f"{advice}nothing is known of blocks of {_named(model)}")
+        raise TypeError(f"{advice}the type of the blocks of {_named(model)} is unknown")
     return convert_blocks(x, kind.library, wrapped=kind.wrapped, **options)
 
 
@@ -288,7 +288,7 @@ def _named(x: Any) -> str:
 
 
 def over(x: Any, like: Any = None, **options: Any) -> Any:
-    """Return a Dask array over an array in memory, in the library of ``like``, or its own."""
+    """Return a Dask array over an array in memory, in the library of ``like`` or its own."""
     prepare()
     kind = None if like is None else kind_of_blocks(like)
     options = given(options)
@@ -301,7 +301,7 @@ def over(x: Any, like: Any = None, **options: Any) -> Any:
 
 @functools.cache
 def prepare() -> None:
-    """Register with Dask what makes such arrays work, once."""
+    """Register such arrays with Dask, once."""
     register_sizes()
     register_lookups()
     plugins = tuple(config.get("array_plugins", ()))
@@ -309,9 +309,9 @@ def prepare() -> None:
 
 
 def token_of_array(x: Any) -> Any:
-    """Return what Dask hashes for an Array: its elements, on the host.
+    """Return what Dask hashes for an Array: its elements, if they are on the host.
 
-    Off the host the elements would have to be fetched, and Dask gets a name of this Array alone.
+    Off the host they would have to be fetched, so the token is unique to this Array.
     """
     try:
         info = x.info

@@ -22,9 +22,9 @@ class Backend(ArrayBackendEntrypoint):  # type: ignore[misc]
     Attributes
     ----------
     library : str
-        Empty for the library that the blocks have already.
+        Empty for the library that the blocks already have.
     wrapped : bool
-        Whether what is computed is an :class:`arraybridge.Array`.
+        Whether computing returns an :class:`arraybridge.Array`.
     """
 
     library = ""
@@ -40,12 +40,12 @@ class Backend(ArrayBackendEntrypoint):  # type: ignore[misc]
 
     @classmethod
     def to_backend_dispatch(cls) -> Any:
-        """Return what converts one block."""
+        """Return the function that converts one block."""
         return ConvertBlock(ArrayType(cls.library or "numpy", cls.wrapped), {})
 
 
 def _creating(name: str, keyword: str = "meta") -> Any:
-    """Make what calls Dask's function of that name with a model of the blocks."""
+    """Make a method that calls Dask's function of that name with a model of the blocks."""
 
     def method(cls: Any, *args: Any, **options: Any) -> Any:
         given = options.get(keyword)
@@ -65,10 +65,10 @@ setattr(Backend, "arange", _creating("arange", "like"))  # noqa: B010 - of a typ
 
 
 def _backend(library: str, wrapped: bool) -> Any:
-    """Make the backend of blocks of a library; what is computed may be Arrays."""
+    """Make the backend for blocks of a library; computing may return Arrays."""
     name = ("arraybridge." * wrapped + library).rstrip(".")
-    said = f'``to_backend("{name}")``: ' + ("Arrays" if wrapped else "the library's own arrays")
-    return type(name, (Backend,), {"library": library, "wrapped": wrapped, "__doc__": said})
+    doc = f'``to_backend("{name}")``: ' + ("Arrays" if wrapped else "the library's own arrays")
+    return type(name, (Backend,), {"library": library, "wrapped": wrapped, "__doc__": doc})
 
 
 Torch, JAX = _backend("torch", False), _backend("jax", False)

@@ -1,9 +1,9 @@
-"""``Chunk``: a block of a Dask array in any library, with the protocols that Dask asks of NumPy.
+"""``Chunk``: a block of a Dask array in any library, with the NumPy protocols that Dask uses.
 
-Dask computes with NumPy's functions and takes from them whatever they give: an object without
-``__array_function__`` and ``__array_ufunc__`` (NEP 13, NEP 18) ends as an ndarray. An Array has
-them to refuse; this class has them for Dask alone. Its data types are NumPy's, and so are the rules
-by which they are promoted, since Dask declares its results by them.
+Dask calls NumPy's functions and keeps whatever they return: an object without
+``__array_function__`` and ``__array_ufunc__`` (NEP 13, NEP 18) ends as an ndarray. An Array defines
+them to refuse; this class defines them only for Dask. Its data types and promotion rules are
+NumPy's, since Dask declares its results by them.
 """
 
 from __future__ import annotations
@@ -31,21 +31,20 @@ from . import numpy_functions
 from .numpy_rules import IGNORED, cast, dtype_of, is_array, mixed, number, own_dtype, positions
 from .ufuncs import UFUNCS
 
-_KERNELS = "dask.array.chunk"  # joins positions of blocks with those that it has made by NumPy
-_INDEXES = "dask.array.slicing"  # NumPy's positions by a block: nonzero
+_KERNELS = "dask.array.chunk"  # joins the positions in blocks with positions made by NumPy
+_INDEXES = "dask.array.slicing"  # indexes NumPy's positions by a block: nonzero
 
 
 class Chunk:
-    """A block in another library than NumPy; see `chunk_class`.
+    """A block of another library than NumPy; see `chunk_class`.
 
-    `array` is the block as an :class:`arraybridge.Array`; `kind` what a computed Dask array of such
-    blocks is: an array of a library, or an Array over it. `counts`: its elements are numbers of
-    elements, which have no data type of their own: JAX without 64 bits has none of those that Dask
-    asks for.
+    `array` is the block as an :class:`arraybridge.Array`; `kind` is the type that computing
+    returns: a library's array, or an Array over it. `counts`: the elements are numbers of elements,
+    with no definite data type, because JAX without x64 lacks those that Dask requests.
     """
 
     __slots__ = ("__weakref__", "array")
-    __array_priority__ = 2000  # of the arrays in one list Dask asks the highest how to join them
+    __array_priority__ = 2000  # Dask lets the highest in a list of arrays join them
     __hash__ = None  # type: ignore[assignment]
 
     kind: ClassVar[ArrayType]
@@ -62,7 +61,7 @@ class Chunk:
 
     @property
     def value(self) -> Any:
-        """The block as Dask's user sees it: the library's own array, or an Array."""
+        """The block as users see it: the library's own array, or an Array."""
         return self.array if self.kind.wrapped else self.array.native
 
     @property
@@ -80,14 +79,14 @@ class Chunk:
         return int(self.size) * self.dtype.itemsize
 
     def of(self, array: Any) -> Self:
-        """Return a block of this kind of an Array."""
+        """Return a block of this kind over an Array."""
         return type(self)(array)
 
     def astype(self, dtype: Any, copy: bool = True, **options: Any) -> Self:
-        """Convert the elements to a data type of NumPy's."""
+        """Convert the elements to one of NumPy's data types."""
         casting = options.pop("casting", "unsafe")
         if options.keys() - {"order", "subok"}:
-            raise TypeError(f"astype of a block takes no {', '.join(options)}")
+            raise TypeError(f"astype of a block does not support {', '.join(options)}")
         wanted = numpy.dtype(dtype)
         if not numpy.can_cast(self.dtype, wanted, casting):
             raise TypeError(f"cannot cast {self.dtype} to {wanted} by the rule {casting!r}")
@@ -102,7 +101,7 @@ class Chunk:
 
     def copy(self, *_: Any, **__: Any) -> Self:
         """Copy the elements; immutable arrays stay."""
-        if self.array._library.accepts.immutable:  # what is assigned to one the other must not see
+        if self.array._library.accepts.immutable:  # a write to one must not show in the other
             return self.of(type(self.array)._of(self.array._native))
         return self.of(self.xp.asarray(self.array, copy=True))
 
@@ -132,7 +131,7 @@ class Chunk:
             each == slice(None) for each in key if each is not key[picked[0]]
         ):
             (axis,) = picked
-            if self.xp.isdtype(key[axis].dtype, "integral"):  # not every library indexes by arrays
+            if self.xp.isdtype(key[axis].dtype, "integral"):  # some lack index arrays
                 return self.of(self.xp.take(self.array, key[axis], axis=axis))
         return self.of(self.array[key])
 
@@ -142,14 +141,14 @@ class Chunk:
         key = self._whole(key)
         try:
             self.array[key] = value
-        except TypeError:  # NaN to integers, say, of which Dask has selected none
+        except TypeError:  # such as NaN written to integers, if Dask selected none
             (mask, *rest) = key
             selects = rest or not isinstance(mask, Array) or mask.dtype != self.xp.bool
             if selects or bool(self.xp.any(mask)):
                 raise
 
     def _whole(self, key: Any) -> tuple[Any, ...]:
-        """Return an index for every axis, as the standard asks, of Arrays of this library."""
+        """Return an index for every axis, as the standard requires, of Arrays of this library."""
         key = tuple(map(self._key, key if isinstance(key, tuple) else (key,)))
         if any(each is Ellipsis for each in key):
             return key
@@ -163,7 +162,7 @@ class Chunk:
     def _key(self, key: Any) -> Any:
         if isinstance(key, Chunk):
             return key.array
-        if isinstance(key, numpy.ndarray | list):  # positions that Dask has found by NumPy
+        if isinstance(key, numpy.ndarray | list):  # positions that Dask has computed with NumPy
             return positions(self.array, key)
         return int(key) if isinstance(key, numpy.integer) else key
 
@@ -207,7 +206,7 @@ class Chunk:
 
 def _binary(name: str, function: Any, reflected: bool) -> Any:
     def method(self: Any, other: Any) -> Any:
-        if hasattr(other, "_elemwise"):  # a Dask array, which takes the block
+        if hasattr(other, "_elemwise"):  # a Dask array handles the block
             return NotImplemented
         return function(other, self) if reflected else function(self, other)
 
@@ -260,7 +259,7 @@ for _name in "arraybridge bool complex dlpack dlpack_device float index int len"
 
 
 def chunk_class(kind: ArrayType, counts: bool = False) -> type[Chunk]:
-    """Return the class of blocks of a kind of arrays."""
+    """Return the class of blocks for a type of array."""
     return _made(kind, counts)
 
 
@@ -273,7 +272,7 @@ def _made(kind: ArrayType, counts: bool) -> type[Chunk]:
 
 
 def chunked(x: Any, wrapped: bool) -> Any:
-    """Return the block of what a function gave; what is no array, and NumPy's own, as it is."""
+    """Return a function's result as a block; NumPy's arrays and other objects as they are."""
     return mapped(lambda each: _block(each, wrapped), x)
 
 
@@ -295,19 +294,19 @@ def _block(x: Any, wrapped: bool) -> Any:
 
 
 def bare(x: Any) -> Any:
-    """Replace blocks, in nested arguments, by the arrays that the user sees."""
+    """Replace blocks, in nested arguments, by the arrays that users see."""
     return mapped(lambda each: each.value if isinstance(each, Chunk) else each, x)
 
 
-# NumPy's functions on blocks, by those of the standard in the block's own library. Elementwise
-# functions promote by NumPy's rules, which Dask has declared the result by. What is not here is
-# refused: NumPy would take the block for its own array.
+# NumPy's functions on blocks, by the standard's functions in the block's own library. Elementwise
+# functions promote by NumPy's rules, by which Dask has declared the result. Other functions are
+# refused, since NumPy would convert the block.
 
-_TYPED = (numpy.generic, numpy.ndarray)  # numbers that have a data type
+_TYPED = (numpy.generic, numpy.ndarray)  # numbers with a data type
 _PYTHON = (bool, int, float, complex)
 _weak: dict[type, Any] = {bool: numpy.dtype(bool), int: int, float: float, complex: complex}
 _LOGICAL = (numpy.logical_and, numpy.logical_or, numpy.logical_xor, numpy.logical_not)
-#: ufunc.reduce and ufunc.accumulate, by the function that NumPy has for each.
+#: ufunc.reduce and ufunc.accumulate: NumPy's function for each.
 _REDUCED = {
     (numpy.add, "reduce"): numpy.sum,
     (numpy.multiply, "reduce"): numpy.prod,
@@ -321,7 +320,7 @@ _REDUCED = {
 
 
 def function_of(self: Chunk, function: Any, args: Any, options: Any, host: bool = False) -> Any:
-    """``Chunk.__array_function__``; with ``host`` of Dask's, which joins positions in two kinds."""
+    """Implement ``Chunk.__array_function__``; with ``host``, for Dask's joins of positions."""
     if function is numpy.apply_along_axis:
         return numpy_functions.along_axis(*args, **options)
     known = numpy_functions.FUNCTIONS.get(function)
@@ -339,7 +338,7 @@ def function_of(self: Chunk, function: Any, args: Any, options: Any, host: bool 
 
 
 def _beyond(xp: Any, function: Any) -> str | None:
-    """Return the name of one of NumPy's functions that a namespace has beyond the standard."""
+    """Return the name of a NumPy function that a namespace has beyond the standard, or None."""
     name = function.__name__
     if function is numpy.lib.stride_tricks.sliding_window_view:
         return f"lib.stride_tricks.{name}"
@@ -347,9 +346,9 @@ def _beyond(xp: Any, function: Any) -> str | None:
 
 
 def _applied(self: Chunk, own: Any, args: Any, options: Any) -> Any:
-    """Apply a function; to Dask's empty model of a block even one that takes no empty array.
+    """Apply a function, even to Dask's empty model of a block if it takes no empty array.
 
-    (A transform, a median.) What it gives is empty then: nothing else is known of it.
+    (A transform, a median.) The result is then empty, since nothing else is known of it.
     """
     try:
         return own(*args, **options)
@@ -368,7 +367,7 @@ def _applied(self: Chunk, own: Any, args: Any, options: Any) -> Any:
 def ufunc_of(self: Chunk, ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
     """``Chunk.__array_ufunc__``."""
     if any(hasattr(x, "_elemwise") for x in inputs):
-        return NotImplemented  # a Dask array takes the block
+        return NotImplemented  # a Dask array handles the block
     if method == "outer":
         a, b = inputs
         if numpy.ndim(a) and numpy.ndim(b):
@@ -378,7 +377,7 @@ def ufunc_of(self: Chunk, ufunc: Any, method: str, inputs: Any, options: dict[st
         function = _REDUCED.get((ufunc, method))
         if function is None:
             raise _refused(self, f"numpy.{ufunc.__name__}.{method}")
-        defaults = {"axis": 0}  # the method's, where the function's is None
+        defaults = {"axis": 0}  # the method's default, where the function's is None
         return function_of(self, function, inputs, defaults | options)
     out, where = options.pop("out", None), options.pop("where", True)
     wanted, casting = options.pop("dtype", None), options.pop("casting", "same_kind")
@@ -396,7 +395,7 @@ def ufunc_of(self: Chunk, ufunc: Any, method: str, inputs: Any, options: dict[st
 
 
 def _called(self: Chunk, ufunc: Any, inputs: Any, wanted: Any, casting: str) -> tuple[Any, ...]:
-    """Return the results of a ufunc, each a block."""
+    """Return the results of a ufunc, each as a block."""
     xp = self.xp
     own = _own(xp, ufunc)
     if own is None:
@@ -418,7 +417,7 @@ def _called(self: Chunk, ufunc: Any, inputs: Any, wanted: Any, casting: str) -> 
             raise
         arrays = [_ordered(self, x) for x in arrays]
     result = own(*arrays)
-    if self.counts:  # of what counts are beside, if anything
+    if self.counts:  # the kind of the other operand, if it counts nothing
         self = next((x for x in inputs if isinstance(x, Chunk) and not x.counts), self)
     every = result if isinstance(result, tuple) else (result,)
     if gives is not None:
@@ -428,7 +427,7 @@ def _called(self: Chunk, ufunc: Any, inputs: Any, wanted: Any, casting: str) -> 
 
 @functools.cache
 def _own(xp: Any, ufunc: Any) -> Any:
-    """Return the function of a namespace that does what a ufunc does; None if there is none."""
+    """Return a namespace's function for a ufunc, or None."""
     own, path = UFUNCS.get(ufunc), _in_the_standard().get(ufunc)
     if own is not None:
         return functools.partial(own, xp)
@@ -436,7 +435,7 @@ def _own(xp: Any, ufunc: Any) -> Any:
 
 
 def _loop(ufunc: Any, inputs: Any, arrays: Any, wanted: Any, casting: str) -> tuple[Any, Any]:
-    """Return NumPy's data types of the operands and of the results."""
+    """Return NumPy's data types of the operands and the results."""
     given = [
         x.dtype if isinstance(x, _TYPED) else _weak.get(type(y)) or dtype_of(y)
         for x, y in zip(inputs, arrays, strict=True)
@@ -451,7 +450,7 @@ def _loop(ufunc: Any, inputs: Any, arrays: Any, wanted: Any, casting: str) -> tu
 
 
 def _ordered(self: Chunk, x: Any) -> Any:
-    """Return what compares as an operand does: zeros, and an infinity for an integer beyond."""
+    """Return what compares like an operand: zeros; infinities for integers out of range."""
     xp, device = self.xp, self.array.device
     if is_array(x):
         return xp.zeros(x.shape, dtype=xp.float32, device=device)
@@ -459,33 +458,33 @@ def _ordered(self: Chunk, x: Any) -> Any:
 
 
 def _write_out(self: Chunk, ufunc: Any, result: Any, out: Any, where: Any, casting: Any) -> Any:
-    """Return ``out`` with a result written to it, where a condition says so."""
+    """Return ``out`` with the result written to it, under the condition ``where``."""
     name = f"numpy.{ufunc.__name__}"
-    if out is None:  # what the condition leaves out is of any value
+    if out is None:  # elements outside the condition may have any value
         return numpy.where(where, result, numpy.zeros_like(result))
     if not isinstance(out, Chunk):
         raise _refused(self, f"{name} with out= of {type(out).__name__}")
     if not numpy.can_cast(result.dtype, out.dtype, casting):
         raise TypeError(
-            f"{name} gives {result.dtype}, which out= of {out.dtype} does not take by the rule "
-            f"{casting!r}: pass casting='unsafe'"
+            f"{name} returns {result.dtype}, which casting={casting!r} does not allow for out= of "
+            f"{out.dtype}: pass casting='unsafe'"
         )
     result = result.astype(out.dtype)
     if where is not True:
         result = numpy.where(where, result, out)
     if result.shape != out.shape:
         if numpy.broadcast_shapes(result.shape, out.shape) != out.shape:
-            raise ValueError(f"{name} of the shape {result.shape} with out= of {out.shape}")
+            raise ValueError(f"{name} has shape {result.shape}, but out= has {out.shape}")
         result = numpy.broadcast_to(result, out.shape)
     out[...] = result
     return out
 
 
 def arrays_of(self: Chunk, x: Any, host: bool = False) -> Any:
-    """Replace blocks by Arrays, and scalars of NumPy's by Python's.
+    """Replace blocks by Arrays, and NumPy scalars by Python's.
 
-    With ``host``, for functions of positions and conditions, which Dask makes by NumPy, ndarrays
-    pass; elsewhere they are refused.
+    With ``host`` ndarrays are allowed, for the positions and conditions that Dask makes with NumPy;
+    otherwise they raise.
     """
 
     def array_of(x: Any) -> Any:
@@ -503,7 +502,7 @@ def arrays_of(self: Chunk, x: Any, host: bool = False) -> Any:
 
 
 def _host_array(self: Chunk, x: numpy.ndarray[Any, Any]) -> Any:
-    """Refuse an ndarray beside a block, unless it is a number without axes."""
+    """Return the value of an ndarray that is a single number; raise for any other."""
     if not x.ndim:
         return x.item()
     if x.size == 1 and x.dtype.kind in "iu" and self.dtype.kind in "iu":
@@ -517,7 +516,7 @@ def blocks_of(self: Chunk, x: Any) -> Any:
 
 
 def _at(xp: Any, path: str | None) -> Any:
-    """Return a function of a namespace or of an extension; None where it is not there."""
+    """Return a function of a namespace or an extension, or None."""
     try:
         return None if path is None else attrgetter(path)(xp)
     except AttributeError:
@@ -527,10 +526,10 @@ def _at(xp: Any, path: str | None) -> Any:
 def _named(
     function: Any, own: Any, args: Any, options: dict[str, Any], before: int = 0
 ) -> tuple[Any, Any]:
-    """Return the arguments of NumPy's function as another one takes them, behind `before` own.
+    """Translate the arguments of a NumPy function for another, after its `before` own.
 
-    What is NumPy's default, or changes no value, is dropped where the other has no such keyword;
-    anything else that it lacks is refused.
+    Keywords that the other lacks are dropped if they have NumPy's default or change no value;
+    otherwise they raise.
     """
     takes, has = _parameters(own), _parameters(function)
     kinds, names = {each.kind for each in takes.values()}, list(has)
@@ -538,7 +537,7 @@ def _named(
     if known and len(args) <= len(names):
         by_place = [name for name, each in takes.items() if each.kind in _BY_PLACE][before:]
         places = len(by_place)
-        if before:  # in NumPy's places; by NumPy's names from the first that differs
+        if before:  # positional up to the first name that differs from NumPy's
             pairs = enumerate(zip(by_place, names, strict=False))
             places = next((i for i, (ours, numpys) in pairs if i and ours != numpys), places)
         options = dict(zip(names[places:], args[places:], strict=False)) | options
@@ -549,7 +548,7 @@ def _named(
             if not (before and value is numpy._NoValue):
                 kept[name] = value
         elif name not in IGNORED and not _is_default(name, value, has.get(name)):
-            raise TypeError(f"{function.__name__} of blocks takes no {name}=")
+            raise TypeError(f"{function.__name__} of blocks does not support {name}=")
     return args, kept
 
 
@@ -560,7 +559,7 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 def _parameters(function: Any) -> Any:
     try:
         return inspect.signature(function).parameters
-    except ValueError:  # of a function in C
+    except ValueError:  # a function in C
         return inspect.signature(lambda *args, **options: None).parameters
 
 
@@ -578,7 +577,7 @@ def _is_default(name: str, value: Any, parameter: Any) -> bool:
 def _refused(self: Chunk, name: str) -> TypeError:
     library: Library = self.array._library
     return TypeError(
-        f"{name} does not take blocks of {library.name}: NumPy would make its own arrays of them. "
+        f"{name} does not take blocks of {library.name}: NumPy would convert them to its own. "
         "Give Dask a function of the library with map_blocks, or take NumPy's blocks with "
         "arraybridge.convert(x, 'numpy')"
     )

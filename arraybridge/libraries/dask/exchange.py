@@ -1,4 +1,4 @@
-"""Dask: what is asked of its arrays without computing them."""
+"""Dask: what conversions need of its arrays, without computing them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Dask's look-ups by the type of a block: joining, picking, contracting, counting.
 
-For blocks of `chunk`, and for Arrays, PyTorch's tensors and JAX's arrays that somebody else has put
-into a Dask array, of which Dask would otherwise make NumPy's.
+For blocks of `chunk`, and for Arrays, PyTorch tensors and JAX arrays that others put into a Dask
+array, which Dask would otherwise convert to NumPy's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FUNCTIONS = {
     dispatch.tensordot_lookup: numpy.tensordot,
     dispatch.einsum_lookup: numpy.einsum,
 }
-#: The top-level packages of the classes of others that are joined as they are.
+#: The top-level packages whose arrays are joined as they are.
 _OTHERS = ("torch", "jaxlib", "jax")
 
 
@@ -51,13 +51,13 @@ def register_lookups() -> None:
 
 
 def _register_others() -> None:
-    """Register PyTorch's tensors and JAX's arrays, as far as they have been imported."""
+    """Register PyTorch tensors and JAX arrays, if these libraries have been imported."""
     classes = []
     if "torch" in sys.modules:
         classes.append(sys.modules["torch"].Tensor)
     if "jax" in sys.modules:
         classes.append(sys.modules["jax"].Array)
-        from jaxlib._jax import ArrayImpl  # no subclass of it to Python
+        from jaxlib._jax import ArrayImpl  # to Python it is no subclass of jax.Array
 
         classes.append(ArrayImpl)
     for cls in classes:
@@ -74,7 +74,7 @@ def _of_blocks(function: Any) -> Any:
 
 
 def _of_others(function: Any) -> Any:
-    """Apply a function to arrays that are no blocks; give what they were."""
+    """Apply a function to arrays that are not blocks, and return arrays of their type."""
     of_blocks = _of_blocks(function)
 
     def looked_up(*args: Any, **options: Any) -> Any:
@@ -97,10 +97,9 @@ def count(x: Chunk, axis: Any = None, keepdims: bool = False, dtype: Any = "f8",
 
 
 def divide(a: Any, b: Any, dtype: Any = None) -> Any:
-    """Divide what a mean or a variance has been summed to.
+    """Divide the sum of a mean or a variance.
 
-    Dask asks for double precision on the way, whatever the precision of the result; JAX may have
-    none.
+    Dask requests double precision for intermediate results, which JAX may lack.
     """
     quotient: Any = numpy.divide(a, b)
     if dtype is None:
@@ -115,12 +114,12 @@ def divide(a: Any, b: Any, dtype: Any = None) -> Any:
 
 def _no_empty(*_: Any, **__: Any) -> Any:
     raise TypeError(
-        "dask.array.percentile does not take blocks of other libraries: its neighbor nanquantile "
-        "does; or take NumPy's blocks with arraybridge.convert(x, 'numpy')"
+        "dask.array.percentile does not support blocks of other libraries: use "
+        "dask.array.nanquantile, or take NumPy's blocks with arraybridge.convert(x, 'numpy')"
     )
 
 
 def restored(wrapped: bool, counts: bool, array: Any) -> Chunk:
     """Return a block that was pickled."""
-    register_lookups()  # in a worker, such a block is the first that it hears of arraybridge
+    register_lookups()  # a worker may not have imported arraybridge yet
     return chunk_class(ArrayType(array.library, wrapped), counts)(array)

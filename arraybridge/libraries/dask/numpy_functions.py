@@ -1,6 +1,6 @@
-"""NumPy's functions that the standard has under other names, with other arguments, or not at all.
+"""NumPy functions that the standard lacks, or has with another name or other arguments.
 
-Each takes the namespace of Arrays first, and Arrays for blocks.
+Each takes the namespace of Arrays first, and Arrays in place of blocks.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _reshape(
     if order == "F":
         made = xp.reshape(_transpose(xp, a), tuple(reversed(shape)), copy=copy)
         return _transpose(xp, made)
-    if -1 in shape and not a.size:  # PyTorch finds it ambiguous
+    if -1 in shape and not a.size:  # PyTorch finds -1 ambiguous
         shape = tuple((0 if n == -1 else n) for n in shape)
     return xp.reshape(a, shape, copy=copy)
 
@@ -100,7 +100,7 @@ def _tensordot(xp: Any, a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def _einsum(xp: Any, subscripts: str, *operands: Any, dtype: Any = None) -> Any:
-    if not hasattr(xp, "einsum"):  # of no standard
+    if not hasattr(xp, "einsum"):  # not part of any standard
         raise TypeError(f"{operands[0].library} has no einsum for blocks")
     arrays = joined(operands)
     if dtype is not None:
@@ -151,7 +151,7 @@ def _broadcast_to(xp: Any, array: Any, shape: Any, subok: bool = False) -> Any:
 def _asarray(
     xp: Any, a: Any, dtype: Any = None, order: Any = None, *, ndmin: int = 0, **_: Any
 ) -> Any:
-    """Make an Array as ``like=`` asks."""
+    """Make an Array as ``like=`` requires."""
     if not is_array(a):
         plain = isinstance(a, list | int | float) and dtype is None
         a = xp.asarray(a if plain else numpy.asarray(a, dtype=dtype))
@@ -177,7 +177,7 @@ def _isclose(
 
 
 def _unravel_index(xp: Any, indices: Any, shape: Any, order: Any = "C") -> Any:
-    """Return Python's integers, which Dask adds offsets to."""
+    """Return Python integers, to which Dask adds offsets."""
     found: Any = numpy.unravel_index(int(indices), shape, order)
     return tuple(map(int, found))
 
@@ -225,7 +225,7 @@ def _quantile(name: str) -> Callable[..., Any]:
 
 
 def _beside(xp: Any, *xs: Any) -> list[Any]:
-    """Join Arrays and NumPy's arrays, such as bins, that Dask passes with them."""
+    """Join Arrays with the NumPy arrays that Dask passes with them, such as bins."""
     device = next(x for x in xs if is_array(x)).device
     return joined([x if is_array(x) else xp.asarray(numpy.asarray(x), device=device) for x in xs])
 
@@ -250,7 +250,7 @@ def _choose(xp: Any, a: Any, choices: Any, mode: str = "raise") -> Any:
 
 
 def _within(xp: Any, places: Any, extent: int, mode: str, name: str) -> Any:
-    """Return positions inside an extent, as NumPy's ``mode`` says."""
+    """Return positions within an extent, by NumPy's ``mode``."""
     if mode == "wrap":
         return xp.remainder(places, extent)
     if mode == "clip":
@@ -313,7 +313,7 @@ def _trace(
 
 
 def along_axis(function: Any, axis: int, x: Any, *args: Any, **options: Any) -> Any:
-    """``numpy.apply_along_axis``: a function of blocks, called for each line of one."""
+    """Implement ``numpy.apply_along_axis``: call a function of blocks for each line of one."""
     last = numpy.moveaxis(x, axis, -1)
     outer = last.shape[:-1]
     lines = numpy.reshape(last, (-1, last.shape[-1]))
@@ -415,7 +415,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.sort: lambda xp, a, axis=-1: (
         xp.sort(xp.reshape(a, (-1,))) if axis is None else xp.sort(a, axis=axis)
     ),
-    # sorted is one of the orders that they allow
+    # a full sort is one of the orders that they allow
     numpy.partition: lambda xp, a, kth, axis=-1: xp.sort(a, axis=axis),
     numpy.argpartition: lambda xp, a, kth, axis=-1: xp.argsort(a, axis=axis),
     numpy.asarray: _asarray,
@@ -447,7 +447,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.copy: lambda xp, a, *_, **__: xp.asarray(a, copy=True),
 }
 
-#: Those that take ndarrays beside blocks: positions, conditions, and what is to be an array.
+#: Functions that take ndarrays with blocks: positions, conditions, and data to convert.
 WITH_HOST = frozenset(
     (
         numpy.asarray, numpy.asanyarray, numpy.array, numpy.ascontiguousarray, numpy.take,

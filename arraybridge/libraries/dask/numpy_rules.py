@@ -1,4 +1,4 @@
-"""What NumPy's functions ask of every block: its data types, its promotion, its keywords."""
+"""The rules of NumPy's functions that blocks follow: data types, promotion, keywords."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy
 from ...conversion import convert
 from ...ndarrays import numpy_dtype
 
-#: Keywords of NumPy's that change no value.
+#: NumPy's keywords that change no value.
 IGNORED = frozenset(
     "order like subok casting assume_unique kind stable overwrite_input optimize".split()
 )
@@ -29,7 +29,7 @@ def dtype_of(x: Any) -> numpy.dtype[Any]:
 
 
 def own_dtype(x: Any, dtype: Any) -> Any:
-    """Return the library's own data type for one of NumPy's."""
+    """Return the library's own data type for NumPy's."""
     dtype = numpy.dtype(dtype)
     if dtype == dtype_of(x):
         return x._native.dtype
@@ -37,20 +37,20 @@ def own_dtype(x: Any, dtype: Any) -> Any:
 
 
 def cast(x: Any, dtype: numpy.dtype[Any]) -> Any:
-    """Convert an Array to a data type of NumPy's."""
+    """Convert an Array to a NumPy data type."""
     own = dtype_of(x)
     if own == dtype:
         return x
     xp = x.__array_namespace__()
     if own.kind == "c" and dtype.kind not in "cb":
-        x = xp.real(x)  # as NumPy does; the standard has no such cast
+        x = xp.real(x)  # as NumPy does; the standard lacks this cast
     return xp.astype(x, own_dtype(x, dtype))
 
 
 def number(x: Any, value: Any, dtype: numpy.dtype[Any]) -> Any:
-    """Return a number as an Array beside ``x``, in a data type of NumPy's.
+    """Return a number as an Array like ``x``, with a NumPy data type.
 
-    OverflowError for a Python integer that the data type does not hold, as NumPy does.
+    OverflowError for a Python integer that the data type cannot hold, as in NumPy.
     """
     if dtype.kind != "V":  # bfloat16 has no such rules
         value = numpy.asarray(value, dtype)
@@ -62,9 +62,9 @@ def number(x: Any, value: Any, dtype: numpy.dtype[Any]) -> Any:
 
 
 def positions(x: Any, host: Any) -> Any:
-    """Return positions or a mask of NumPy's, or a list, as an Array beside ``x``.
+    """Return NumPy positions, a NumPy mask or a list as an Array like ``x``.
 
-    In 32 bits if they fit, as their data type is that of no result.
+    Positions are int32 if they fit, since they determine no result's data type.
     """
     host = numpy.asarray(host)
     if host.dtype.kind == "i" and host.itemsize > 4 and (not host.size or abs(host).max() < 2**31):
@@ -73,13 +73,13 @@ def positions(x: Any, host: Any) -> Any:
 
 
 def joined(xs: Any, model: Any = None) -> list[Any]:
-    """Return Arrays of the data type that NumPy promotes to; beside a model, of numbers as well."""
+    """Convert Arrays, and numbers if there is a model, to the type that NumPy promotes to."""
     common = numpy.result_type(*[dtype_of(x) if is_array(x) else x for x in xs])
     return [cast(x, common) if is_array(x) else number(model, x, common) for x in xs]
 
 
 def mixed(what: str) -> TypeError:
-    """Make the error for arrays of several libraries."""
+    """Return the error for arrays of several libraries."""
     return TypeError(
         f"{what} in one operation: bring the Dask arrays into one library with "
         "`xp, *arrays = arraybridge.unify(...)`"

@@ -1,4 +1,4 @@
-"""NumPy's reductions and accumulations of blocks, by the standard's; see `numpy_functions`."""
+"""NumPy's reductions and accumulations of blocks, by the standard's functions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def _axes(a: Any, axis: Any) -> tuple[int, ...]:
 
 
 def _reduced(xp: Any, function: Any, a: Any, axis: Any, keepdims: bool, **extra: Any) -> Any:
-    """Reduce over the axes that NumPy would; over none, each element by itself.
+    """Reduce over NumPy's axes; over no axes, each element separately.
 
-    The standard does not say what ``axis=()`` is, nor that an array without axes is reduced.
+    The standard does not define ``axis=()`` and reductions of arrays without axes.
     """
     axes = _axes(a, axis)
     if not axes:
@@ -29,17 +29,17 @@ def _reduced(xp: Any, function: Any, a: Any, axis: Any, keepdims: bool, **extra:
 
 def _check_ordered(a: Any, name: str) -> None:
     if dtype_of(a).kind == "c":
-        raise TypeError(f"the standard has no order of complex numbers, and blocks no {name}")
+        raise TypeError(f"the standard has no order of complex numbers, so blocks have no {name}")
 
 
 def _total(name: str, neutral: float | None = None) -> Callable[..., Any]:
-    """Make ``sum`` or ``prod``, with something neutral in the place of NaN if it is given."""
+    """Make ``sum`` or ``prod``, which replaces NaN by `neutral` if that is given."""
 
     def function(
         xp: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False
     ) -> Any:
         a, extra = _to_add(xp, a if neutral is None else _without_nan(xp, a, neutral), dtype)
-        if dtype_of(a).kind == "b":  # as booleans add and multiply
+        if dtype_of(a).kind == "b":  # as booleans add and multiply in NumPy
             return _reduced(xp, xp.any if name == "sum" else xp.all, a, axis, keepdims)
         return _reduced(xp, getattr(xp, name), a, axis, keepdims, **extra)
 
@@ -53,7 +53,7 @@ def _without_nan(xp: Any, a: Any, value: float) -> Any:
 
 
 def _to_add(xp: Any, a: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:
-    """Return an Array in the data type that NumPy adds in, and the standard's keyword for it."""
+    """Return an Array in the data type in which NumPy adds, and the standard's keyword for it."""
     if dtype is None:
         return (xp.astype(a, xp.int8) if dtype_of(a).kind == "b" else a), {}
     a = cast(a, numpy.dtype(dtype))
@@ -68,11 +68,11 @@ def _truth(name: str) -> Callable[..., Any]:
 
 
 def _extreme(name: str, missing: float | None = None) -> Callable[..., Any]:
-    """Make ``max`` or ``min``, with ``missing`` in the place of NaN."""
+    """Make ``max`` or ``min``, which replaces NaN by ``missing``."""
 
     def function(xp: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
         _check_ordered(a, name)
-        if not a.size:  # of an empty block Dask makes one of other extents: no axis can be trusted
+        if not a.size:  # Dask makes other extents of an empty block: no axis is reliable
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
         if dtype_of(a).kind == "b":
             return _reduced(xp, xp.any if name == "max" else xp.all, a, axis, keepdims)
@@ -91,7 +91,7 @@ def _moment(name: str) -> Callable[..., Any]:
         keepdims: bool = False,
     ) -> Any:  # fmt: skip
         if dtype is not None and numpy.dtype(dtype).kind in "biu":
-            raise TypeError(f"{name} of blocks has no dtype={numpy.dtype(dtype)}: cast its result")
+            raise TypeError(f"{name} of blocks has no dtype={numpy.dtype(dtype)}: cast the result")
         extra = {} if name == "mean" else {"correction": ddof}
         return _reduced(xp, getattr(xp, name), _inexact(a, dtype), axis, keepdims, **extra)
 
@@ -124,14 +124,14 @@ def _cumulative(name: str, neutral: float | None = None) -> Callable[..., Any]:
         if axis is None or not a.ndim:
             a, axis = xp.reshape(a, (-1,)), 0
         if dtype_of(a).kind == "b":
-            raise TypeError(f"{name} of blocks has no dtype=bool: ask for a number's")
+            raise TypeError(f"{name} of blocks has no dtype=bool: pass a numeric data type")
         return getattr(xp, name)(a, axis=axis, **extra)
 
     return function
 
 
 class _Lines:
-    """An array as lines of all elements along some axes, and results in its shape again."""
+    """An array as lines of the elements along some axes, and results in its shape."""
 
     def __init__(self, xp: Any, a: Any, axis: Any) -> None:
         self.xp, self.full = xp, a.shape
@@ -150,7 +150,7 @@ class _Lines:
 
 
 def _median(skips_nan: bool) -> Callable[..., Any]:
-    """Make ``median`` or, where NaN does not count, ``nanmedian``."""
+    """Make ``median`` or, if NaN is skipped, ``nanmedian``."""
 
     def function(xp: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
         _check_ordered(a, "median")
@@ -177,7 +177,7 @@ def _median(skips_nan: bool) -> Callable[..., Any]:
 def inverted_cdf(
     xp: Any, a: Any, q: Any, axis: Any, keepdims: bool, weights: Any, skips_nan: bool
 ) -> Any:
-    """Return the elements at which the sum of weights, or a count, first comes up to quantiles."""
+    """Return the elements at which the cumulative weight or count first reaches the quantiles."""
     lines = _Lines(xp, a, axis)
     flat = lines.of(a)
     order = xp.argsort(flat, axis=-1)  # NaN last
@@ -199,7 +199,7 @@ def inverted_cdf(
     for each in numpy.ravel(q).tolist():
         if weights is None:
             place = xp.ceil(count * each) - 1
-        else:  # the quantile 0 is the first element that weighs anything
+        else:  # the quantile 0 is the first element with a weight
             below = reached <= 0 if each == 0 else reached < each
             place = xp.sum(xp.astype(below, xp.float64), axis=-1, keepdims=True)
         place = xp.astype(xp.clip(place, 0, lines.length - 1), xp.int64)

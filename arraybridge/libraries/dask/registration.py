@@ -1,8 +1,8 @@
-"""What Dask is told of the size of Arrays and blocks.
+"""Registration of the sizes of Arrays and blocks with Dask.
 
-When Dask is there: by its entry point ``dask.sizeof``, and by arraybridge where Dask has been
-imported before it. Tokens are Dask's own protocol, a method; all else is registered by
-`arrays.prepare`, when an Array or a Dask array comes to the other for the first time.
+By Dask's entry point ``dask.sizeof``, or by arraybridge if Dask was imported before. Tokens use
+Dask's own protocol, a method; `arrays.prepare` registers everything else when Dask first meets
+arraybridge's objects.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 
 def register(sizeof: Any = None) -> None:
-    """Register, lazily, the sizes of objects of arraybridge's.
+    """Register, lazily, the sizes of arraybridge's objects.
 
-    Dask may be in the middle of its own import: nothing but ``dask.sizeof`` is there for certain.
+    Dask may be in the middle of its own import: only ``dask.sizeof`` is certain to exist.
     """
     if sizeof is None:
         sizeof = sys.modules["dask.sizeof"].sizeof
@@ -32,5 +32,5 @@ def register_sizes() -> None:
 
 
 def size(x: Any) -> int:
-    """Return the bytes that an Array or a block takes, with its elements."""
+    """Return the bytes that an Array or a block takes, including its elements."""
     return sys.getsizeof(x) + int(x.nbytes)

@@ -1,4 +1,4 @@
-"""Dask arrays as sharded ones: a block is a shard."""
+"""Dask arrays as sharded arrays: a block is a shard."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ OPTIONS: dict[str, Any] = {}
 
 
 def describe(x: dask.array.Array) -> Sharded:
-    """The axes with several blocks are those of the mesh, in their order."""
+    """Describe an array: the axes with several blocks are those of the mesh, in order."""
     if np.isnan(x.shape).any():
-        raise ConversionError("the sizes of the blocks are not known: x.compute_chunk_sizes()")
+        raise ConversionError("the sizes of the blocks are not known: call x.compute_chunk_sizes()")
     parts = product(*(pairwise(np.cumsum((0, *sizes)).tolist()) for sizes in x.chunks))
     blocks = [x.blocks[at] if at else x for at in np.ndindex(x.numblocks)]
     split = [axis for axis, count in enumerate(x.numblocks) if count > 1]
@@ -36,12 +36,12 @@ def describe(x: dask.array.Array) -> Sharded:
 
 
 def check(source: Sharded) -> None:
-    """Check that this process holds every part."""
+    """Raise unless this process holds every part."""
     held = {part for part, *_ in source.shards}
     if sum(prod(stop - start for start, stop in part) for part in held) < prod(source.shape):
         raise ConversionError(
-            f"this process holds {len(held)} of the parts of the array, and the blocks of a Dask "
-            "array are all of them: take those, arraybridge.sharding.shards(x)"
+            f"this process holds {len(held)} of the parts of the array, and a Dask array needs all "
+            "of them as blocks: use the local ones, arraybridge.sharding.shards(x)"
         )
 
 

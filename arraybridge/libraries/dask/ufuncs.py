@@ -1,6 +1,6 @@
 """NumPy's ufuncs that the standard lacks, by its functions.
 
-Each takes the namespace of Arrays first, and Arrays of the data types that NumPy's own loop takes.
+Each takes the namespace of Arrays first, and Arrays of the data types that NumPy's loop takes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _not_nan(name: str) -> Callable[..., Any]:
 
 
 def _divided(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a division of which whole numbers by zero give zero, as NumPy's do."""
+    """Return a division in which integers divided by zero give zero, as in NumPy."""
 
     def divided(xp: Any, x: Any, y: Any) -> Any:
         if not _is_whole(x):
@@ -57,7 +57,7 @@ _remainder = _divided(lambda xp, x, y: xp.remainder(x, y))
 
 
 def _fmod(xp: Any, x: Any, y: Any) -> Any:
-    """Return the rest of a division, with the sign of the dividend."""
+    """Return the remainder, with the sign of the dividend."""
     if not _is_whole(x):
         return xp.copysign(xp.remainder(xp.abs(x), xp.abs(y)), x)
     rest = _remainder(xp, x, y)
@@ -80,7 +80,7 @@ def _logaddexp2(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _powers(x: Any, lowest: int, highest: int) -> Any:
-    """Return 2**lowest to 2**highest as an Array beside ``x``: no library's pow need be exact."""
+    """Return 2**lowest to 2**highest as an Array like ``x``, since pow may be inexact."""
     host = numpy.ldexp(numpy.ones((), dtype_of(x)), numpy.arange(lowest, highest + 1))
     return x.__array_namespace__().asarray(host, device=x.device)
 
@@ -88,7 +88,7 @@ def _powers(x: Any, lowest: int, highest: int) -> Any:
 def _ldexp(xp: Any, x: Any, n: Any) -> Any:
     """Return ``x * 2**n``, rounded once.
 
-    In three steps of which only the last, if any, leaves the normal numbers.
+    In three steps, of which only the last, if any, may leave the normal numbers.
     """
     limits = numpy.finfo(dtype_of(x))
     low, high = int(limits.minexp), int(limits.maxexp) - 1

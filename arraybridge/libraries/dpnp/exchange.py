@@ -1,8 +1,8 @@
-"""dpnp. Its arrays lie on SYCL devices, DLPack's oneAPI, and nowhere else.
+"""dpnp. Its arrays are on SYCL devices, DLPack's oneAPI.
 
-Its importer counts a block from the first element up, so that negative strides do not fit; here the
-whole span is imported flat, and the layout laid over it. DLPack has no streams for oneAPI, so an
-export waits for what is queued on the array.
+Its importer counts memory from the first element up, so negative strides do not fit: here the
+whole span is imported flat, and a view has the layout. DLPack has no streams for oneAPI, so an
+export waits for the work queued on the array.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class Dpnp(Library):
         x.sycl_queue.wait()
         try:
             tensor = from_capsule(x.__dlpack__(max_version=(1, 0)))
-        except DLPackCreationError as error:  # no BufferError: a part of a device, another context
+        except DLPackCreationError as error:  # a part of a device, another context
             raise ConversionError(
                 f"{first_line(error)}: pass device='cpu', or copy it to a whole device first, "
                 "x.to_device('0')"
             ) from error
-        # The capsule of an element, x[2, 3], says read-only although the array is not (0.20.0).
+        # The capsule of one element, x[2, 3], is read-only although the array is not (0.20.0).
         tensor.readonly = not x.get_array().flags.writable
         return tensor
 
@@ -110,7 +110,7 @@ class Dpnp(Library):
         return True
 
     def to_host(self, x: dpnp.ndarray) -> np.ndarray:
-        return np.asarray(dpnp.asnumpy(x))  # 0-d comes as a scalar
+        return np.asarray(dpnp.asnumpy(x))  # a 0-d array comes as a scalar
 
     def native_device(self, device: Device) -> str:
         why = absent_device("dpnp", device, get_num_devices())
@@ -124,7 +124,7 @@ class Dpnp(Library):
                 return x.to_device(str(device.id))
             return dpnp.asarray(x, device=str(device.id), copy=True)
         except (SyclDeviceCreationError, RuntimeError, ValueError) as error:
-            # There is no such device, or it has no such dtype (float64 on many a GPU).
+            # There is no such device, or it lacks the dtype (float64 on many GPUs).
             raise ConversionError(
                 f"dpnp could not put {x.dtype} on {device}: {first_line(error)}"
             ) from error

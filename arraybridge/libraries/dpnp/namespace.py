@@ -17,7 +17,7 @@ from ...xp.native_namespace import NativeNamespace, corrected_operators, make_na
 from ...xp.numbers import Wide, as_float
 from ...xp.special_cases import complex_function, numpy_like
 
-# Not eager: a look at values would wait for the device.
+# Not eager: reading values would wait for the device.
 MEANS = numpy_like(xp)
 
 
@@ -58,7 +58,7 @@ CORRECTIONS: tuple[Correction, ...] = (
 # fmt: on
 
 
-# Corrected indexing for dpnp, which takes no index arrays with anything else between them.
+# Corrected indexing for dpnp, which only takes adjacent index arrays.
 
 
 def get_items(native: Any, key: Any) -> Any:
@@ -80,7 +80,7 @@ def set_items(native: Any, key: Any, value: Any) -> Any:
 
 
 def _opened(native: Any, key: Any) -> tuple[Any, Any]:
-    """Return a view with the axes of index arrays in front, and these; else what is given."""
+    """Return a view with the axes of index arrays first, and those arrays, or the arguments."""
     device = {"usm_type": native.usm_type, "sycl_queue": native.sycl_queue}
     parts = [_array(part, device) for part in (key if isinstance(key, tuple) else (key,))]
     arrays = [i for i, part in enumerate(parts) if isinstance(part, xp.ndarray)]
@@ -90,7 +90,7 @@ def _opened(native: Any, key: Any) -> tuple[Any, Any]:
     if extra is not None:  # an ellipsis of no axes
         del parts[next(i for i, part in enumerate(key) if part is ...)]
     arrays = [i for i, part in enumerate(parts) if isinstance(part, xp.ndarray)]
-    for i in range(arrays[0], arrays[-1]):  # integers between them count as arrays to dpnp as well
+    for i in range(arrays[0], arrays[-1]):  # dpnp counts integers between them as arrays too
         if isinstance(parts[i], int) and not isinstance(parts[i], bool):
             parts[i] = xp.asarray(parts[i], **device)
             arrays = sorted({*arrays, i})
@@ -114,7 +114,7 @@ def _opened(native: Any, key: Any) -> tuple[Any, Any]:
 
 
 def _array(part: Any, device: dict[str, Any]) -> Any:
-    """Return an index array as dpnp takes it; anything else as it is."""
+    """Return an index array in the form that dpnp takes; anything else as it is."""
     if isinstance(part, numpy.ndarray | list):
         part = xp.asarray(part, **device)
     unsigned = isinstance(part, xp.ndarray) and part.dtype == xp.uint64

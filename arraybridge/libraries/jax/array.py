@@ -1,15 +1,14 @@
 """The array API standard over Arrays of JAX.
 
-An Array goes in and out of ``jax.jit``, ``vmap``, ``grad``, ``lax.scan`` and their like: it is a
-pytree of one leaf. Where JAX insists on a scalar of its own (the loss of ``grad`` and
-``value_and_grad``, the predicate of ``lax.cond`` and ``lax.while_loop``) hand it ``x.native``::
+An Array passes through ``jax.jit``, ``vmap``, ``grad``, ``lax.scan`` and similar functions: it is a
+pytree of one leaf. If JAX requires its own scalar (the loss of ``grad`` and ``value_and_grad``, the
+predicate of ``lax.cond`` and ``lax.while_loop``), pass ``x.native``::
 
     jax.grad(lambda x: xp.sum(x**2).native)(x)  # the gradient is an Array
 
-Arrays of JAX cannot be written. ``x[key] = value`` and ``x += y`` therefore bind ``x`` to a new
-one: no other Array changes. A function that is traced has Arrays of its own, so that writing to its
-arguments shows in what it returns only, and what it writes to Arrays of the surrounding program
-would leak a tracer.
+JAX arrays cannot be written. ``x[key] = value`` and ``x += y`` therefore bind ``x`` to a new array,
+and no other Array changes. A traced function has its own Arrays: writes to its arguments only show
+in its result, and writes to Arrays of the surrounding program would leak a tracer.
 
 With x64 off there are no 64-bit dtypes: ``__array_namespace_info__().dtypes()`` does not list them,
 and requesting one of them, or integers beyond 32 bits, is an error.
@@ -36,16 +35,16 @@ from .namespace import EXTRAS, TABLE, WIDE, native
 from .state import only_one_cpu
 
 try:
-    from jax._src.array import ArrayImpl as _Concrete  # to make one would start JAX's backends
+    from jax._src.array import ArrayImpl as _Concrete  # making one would start JAX's backends
 except ImportError:
     _Concrete = jax.Array
 
 
 class JaxArray(NativeArray):
-    """The standard's array object over arrays of JAX; see :class:`arraybridge.Array`.
+    """The standard's array object over JAX arrays; see :class:`arraybridge.Array`.
 
-    It may stand for a tracer, which has no memory and no device: as a pytree it is an argument and
-    a result of ``jax.jit``, ``jax.vmap``, ``jax.grad``, ``jax.lax.scan`` and their like.
+    It may wrap a tracer, which has no memory and no device. As a pytree it is an argument and a
+    result of ``jax.jit``, ``jax.vmap``, ``jax.grad``, ``jax.lax.scan`` and similar functions.
     """
 
     __slots__ = ()
@@ -67,10 +66,10 @@ class JaxArray(NativeArray):
 
     @staticmethod
     def _normal(result: Any) -> Any:
-        """Give a result the dtype that it says it has.
+        """Make a result's dtype definite.
 
-        What JAX makes of a Python scalar is "weakly typed": its float64 takes part in promotion as
-        the scalar would, and float32 prevails. In the standard an array's dtype is all that counts.
+        JAX makes "weakly typed" arrays of Python scalars: their float64 is promoted like the
+        scalar, so float32 prevails. In the standard only an array's dtype counts.
         """
         if getattr(result, "weak_type", False):
             return jax.lax.convert_element_type(result, result.dtype)
@@ -84,26 +83,26 @@ class JaxArray(NativeArray):
 
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:
-        with jax.ensure_compile_time_eval():  # an array, even while JAX traces
+        with jax.ensure_compile_time_eval():  # a concrete array, even while JAX traces
             return native.empty((1,), device=device)
 
     @property
     def device(self) -> Any:
         """The device of the memory; None while JAX traces, when there is no memory yet.
 
-        None is what every ``device=`` takes for "wherever the program runs".
+        Every ``device=`` accepts None for the program's default.
         """
         if isinstance(self._native, jax.core.Tracer) or not isinstance(self._native, jax.Array):
             return None
         return super().device
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """The array on another device or sharding; itself where it is there already, or for None.
+        """Copy the array to another device or sharding; return it itself for its own, or None.
 
-        JAX orders its work by itself: there is no stream.
+        JAX orders its work itself: there is no stream.
         """
         if stream is not None:
-            raise ValueError("JAX has no streams that one could name: pass stream=None")
+            raise ValueError("JAX has no streams to name: pass stream=None")
         place = native_device(type(self), device)
         if place is None or place == getattr(self._native, "device", None):
             return self
@@ -117,11 +116,10 @@ class JaxArray(NativeArray):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """A DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`.
+        """Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`.
 
-        A consumer of legacy capsules, which cannot say read-only, gets a copy. One that insists on
-        the memory itself, ``copy=False``, gets from an Array what JAX's own arrays give it: that
-        memory, which it must not write.
+        A consumer of legacy capsules, which cannot mark read-only memory, gets a copy. With
+        ``copy=False`` it gets the memory itself, as from a JAX array, and must not write it.
         """
         legacy = not reads_versioned(max_version)
         if copy is not None:
@@ -132,7 +130,7 @@ class JaxArray(NativeArray):
                 check_stream(stream, info.device)
                 if OBSERVERS:
                     notify(export_route(info, max_version, dl_device, False), info)
-                stream = None if info.device == CPU else stream  # of which JAX refuses even -1
+                stream = None if info.device == CPU else stream  # JAX refuses even -1
                 capsule: CapsuleType = self._native.__dlpack__(stream=stream, copy=False)
                 return capsule
         return super().__dlpack__(
@@ -143,7 +141,7 @@ class JaxArray(NativeArray):
         native = self._native
         if isinstance(native, jax.core.Tracer):
             return f"Array({native}, jax: {native.dtype} {native.shape}, traced)"
-        if not isinstance(native, jax.Array):  # in a pytree there may be anything
+        if not isinstance(native, jax.Array):  # a pytree may hold anything
             return f"Array({native!r}, jax)"
         if native.is_deleted():  # or donated; its own repr raises
             return f"Array(<deleted>, jax: {native.dtype} {native.shape})"
@@ -156,7 +154,7 @@ class JaxArray(NativeArray):
 
 
 def _unflatten(_: None, leaves: Any) -> Any:
-    leaf = leaves[0]  # an Array where trees are nested, as in the result of jax.jacobian
+    leaf = leaves[0]  # an Array if trees are nested, as in the result of jax.jacobian
     return leaf if leaf.__class__ is JaxArray else JaxArray._of(leaf)
 
 

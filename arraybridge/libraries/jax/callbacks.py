@@ -1,13 +1,14 @@
 """Functions of other libraries as operations of the programs that XLA compiles.
 
-XLA calls them on its own buffers, by its foreign function interface, of which JAX makes
-``jax.experimental.buffer_callback``: on CUDA with the stream, so that nothing crosses the host and
-nothing waits. ``jax.pure_callback`` copies arguments and results, on a GPU to the host and back;
-on the CPU the threads that run callbacks do that, and wait for ever once each of them is inside
-one (jax#24255). It serves what has no buffers for the function: a TPU, NumPy's functions on a GPU.
+XLA calls them on its own buffers through its foreign function interface
+(``jax.experimental.buffer_callback``): on CUDA with the stream, so nothing passes through the host
+and nothing waits. ``jax.pure_callback`` copies arguments and results, on a GPU to the host and
+back. On the CPU the threads that run callbacks make these copies, and wait for ever once all of
+them are inside a callback (jax#24255). It serves functions without buffers: on a TPU, and NumPy's
+on a GPU.
 
-Buffers are XLA's, which uses their memory again as soon as the function has returned. So the
-function is given copies; ``alias_readonly=True`` asks for views, which it must not keep.
+XLA reuses its buffers as soon as the function has returned. So the function gets copies;
+``alias_readonly=True`` requests views, which it must not keep.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ Structs = Sequence[jax.ShapeDtypeStruct]
 
 
 class Callback:
-    """The function of JAX's arrays that calls ``flat``, whose results are like ``structs``.
+    """The function of JAX arrays that calls ``flat``, whose results are like ``structs``.
 
-    Its ``method`` is the ``vmap_method``. It may be traced, and returns a tuple.
+    ``method`` is the ``vmap_method``. The function may be traced, and returns a tuple.
     """
 
     def __init__(self, flat: FlatFunction, structs: Structs, method: str | None) -> None:
         self.flat, self.structs, self.method = flat, structs, method
         self.views = bool(flat.options.conversion.get("alias_readonly"))
-        self.taken: set[Any] = set()  # data types and axes of arguments on a device
+        self.taken: set[Any] = set()  # data types and numbers of axes of arguments on a device
 
     def __call__(self, *arrays: Any) -> Any:
-        # Of arrays that have values each callback would be compiled, and that kept, in every call.
+        # Of concrete arrays each callback would be compiled, and cached, at every call.
         if not any(isinstance(x, jax.core.Tracer) for x in arrays):
             values = [jnp.asarray(x) for x in arrays]  # numbers too
             places = {device for x in values for device in x.devices()}
@@ -66,14 +67,14 @@ class Callback:
         return buffer_callback(self.fill, self.structs, vmap_method=self.method)(*arrays)
 
     def on_host(self, *arrays: Any) -> tuple[np.ndarray, ...]:
-        """Call the function on arrays in host memory; return NumPy's."""
+        """Call the function on arrays in host memory; return NumPy arrays."""
         flat = self.flat
         with flat.differentiation.untracked():
             results = self._results([flat.argument(x) for x in arrays])
         return tuple([flat.result(x, "numpy") for x in results])
 
     def fill(self, context: Any, out: Sequence[Any], *buffers: Any) -> None:
-        """Call the function on XLA's buffers, and write its results to others."""
+        """Call the function on XLA's buffers, and write its results to its output buffers."""
         memory = _Memory() if self.views else None
         kept = (lambda: None) if memory is None else weakref.ref(memory)
         place = (*buffers, *out)[0].__dlpack_device__()
@@ -84,9 +85,8 @@ class Callback:
         del memory
         if kept() is not None and (gc.collect(), kept())[1] is not None:
             raise ConversionError(
-                f"{self.flat.options.function} kept a view of an argument, whose memory is XLA's "
-                "and holds something else from now on: keep a copy, or leave alias_readonly=True "
-                "away"
+                f"{self.flat.options.function} kept a view of an argument, whose memory XLA "
+                "reuses: keep a copy instead, or omit alias_readonly=True"
             )
 
     def _fill_on_host(
@@ -106,7 +106,7 @@ class Callback:
         self, where: Device, stream: int, out: Sequence[Any], buffers: Sequence[Any],
         memory: _Memory | None,
     ) -> None:  # fmt: skip
-        """Call the function on a device's buffers, in order with XLA's stream there."""
+        """Call the function on a device's buffers, in order with XLA's stream."""
         name = self.flat.options.library
         library = library_named(name)
         with library.on_stream(where, stream), self.flat.differentiation.untracked():
@@ -130,13 +130,13 @@ class Callback:
         kind = tensor.dtype, len(tensor.shape)
         if kind in self.taken:
             x = library.wrap(tensor)
-        else:  # which says what the library does not take
+        else:  # raises if the library does not take it
             x = converted(tensor, library.name, None, alias_readonly=True)
             self.taken.add(kind)
         return x if self.views else converted(x, library.name, None, copy=True)
 
     def _results(self, seen: Sequence[Any]) -> list[Any]:
-        """Call the function; return the arrays of its result."""
+        """Call the function, and return the arrays in its result."""
         flat = self.flat
         versions = [getattr(x, "_version", None) for x in seen]
         outcome: Outcome = flat(seen)
@@ -153,33 +153,33 @@ class Callback:
         if len(results) != len(self.structs):
             raise ConversionError(
                 f"{flat.options.function} returned {len(results)} arrays; "
-                f"{len(self.structs)} were expected"
+                f"expected {len(self.structs)}"
             )
         return results
 
     def _check(self, dtype: Any, shape: tuple[int, ...], wanted: Any) -> None:
         if dtype != wanted.dtype or shape != wanted.shape:
             raise ConversionError(
-                f"{self.flat.options.function} returned {dtype} {shape}, where "
-                f"{wanted.dtype} {wanted.shape} was expected"
+                f"{self.flat.options.function} returned {dtype} {shape}; expected "
+                f"{wanted.dtype} {wanted.shape}"
             )
 
 
 class _Memory:
-    """The owner of views of XLA's buffers: it is there as long as one of them is."""
+    """The owner of views of XLA's buffers, alive as long as one of them."""
 
     __slots__ = ("__weakref__",)
 
 
 def _tensor(buffer: Any, memory: _Memory | None, readonly: bool = True) -> ManagedTensor:
-    """Return a buffer of XLA's as a tensor that nothing but ``memory`` owns.
+    """Return one of XLA's buffers as a tensor, owned by ``memory``.
 
-    As `dlpack.acquire` and the checks of what it reads would, in a third of the time: a buffer is
-    dense, and of its capsule the address is wanted, which is first in DLPack's legacy struct.
+    It takes a third of the time of `dlpack.acquire` and its checks: a buffer is dense, and only the
+    address is needed, which is first in DLPack's legacy struct.
     """
     kind, shape = dlpack_dtype(buffer.dtype), buffer.shape
     if kind is None:
-        raise ConversionError(f"{buffer.dtype} has no DLPack type: cast it in the program, before")
+        raise ConversionError(f"{buffer.dtype} has no DLPack type: cast it before the call")
     capsule = buffer.__dlpack__()
     data = c_void_p.from_address(capsule_pointer(capsule, b"dltensor")).value or 0
     place = Device(*buffer.__dlpack_device__())
@@ -188,16 +188,16 @@ def _tensor(buffer: Any, memory: _Memory | None, readonly: bool = True) -> Manag
 
 
 def device_of_calls(flat: FlatFunction) -> Device | None:
-    """Return the device on whose buffers XLA calls a function: the CPU, or the first of a kind.
+    """Return the device whose buffers XLA passes to a function: the CPU, or a kind's first device.
 
-    None where it has no buffers for the function, which is then called on the host.
+    None if the function cannot take buffers; it is then called on the host.
     """
     platforms = {device.platform for device in jax.devices()}
     if platforms == {"cpu"}:
         return CPU
     library = library_named(flat.options.library)
     cuda = DeviceType.CUDA in library.accepts.devices & library_named("jax").accepts.devices
-    # A library whose stream nobody knows (TensorFlow) cannot be put in order with XLA's.
+    # Work of a library with an unknown stream (TensorFlow) cannot be ordered with XLA's.
     cuda = cuda and type(library).current_stream is not Library.current_stream
     if platforms == {"gpu"} and cuda and "device" not in flat.options.conversion:
         return Device(DeviceType.CUDA, 0)

@@ -1,7 +1,7 @@
-"""Where JAX departs from the standard, and 64-bit types, which it narrows with x64 off.
+"""Corrections of JAX's deviations from the standard, and of 64-bit types, which x64=off narrows.
 
 Every elementwise function here, and ``all`` and ``any``, can be traced by ``jax.jit``, ``jax.vmap``
-and ``jax.grad``; its derivative is that of JAX's own function; only special values differ.
+and ``jax.grad``. Its derivative is that of JAX's own function; only special values differ.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from .state import ENABLE_X64, address_of_buffer
 
 _REMEDY = f"enable 64-bit types with {ENABLE_X64}"
 
-_OWN = (bool, int, float, complex)  # Python's types: the default dtypes of their kinds
+_OWN = (bool, int, float, complex)  # Python's types select the default dtypes
 
 
 def check_dtype(dtype: Any) -> Any:
-    """Return the dtype; refuse a 64-bit one while x64 is off, which JAX would narrow."""
+    """Return the dtype, or raise for a 64-bit one that JAX would narrow because x64 is off."""
     if jax.config.jax_enable_x64 or any(dtype is own for own in _OWN):  # np.dtype("int64") == int
         return dtype
     with contextlib.suppress(TypeError):  # JAX raises it itself
@@ -53,7 +53,7 @@ def check_dtype(dtype: Any) -> Any:
 
 
 def _check_integers(*numbers: Any) -> None:
-    """Refuse Python integers that do not fit the default dtype."""
+    """Raise OverflowError for Python integers that do not fit the default dtype."""
     default = jnp.iinfo(jax.dtypes.canonicalize_dtype("int64"))
     for number in numbers:
         if isinstance(number, int | np.integer) and not default.min <= number <= default.max:
@@ -61,7 +61,7 @@ def _check_integers(*numbers: Any) -> None:
             if default.bits == 32:
                 remedy += f" (a floating-point one), or {_REMEDY}"
             raise OverflowError(
-                f"integer {number} out of bounds for {default.dtype}, JAX's default now: {remedy}"
+                f"integer {number} out of bounds for {default.dtype}, JAX's default dtype: {remedy}"
             )
 
 
@@ -74,17 +74,17 @@ def asarray(
     device: Any = None,
     **kwargs: Any,
 ) -> jax.Array:
-    """Create an array; with ``copy=False`` on the same memory, or raise."""
+    """Create an array; ``copy=False`` shares the memory or raises."""
     if isinstance(a, np.ndarray):
         if dtype is None:
             check_dtype(a.dtype)
-        a = a.copy()  # a large one is read later, when somebody may have written to it
+        a = a.copy()  # JAX reads a large array later, when it may have been written
     elif dtype is None and isinstance(a, int | np.integer):
         _check_integers(a)
     try:
         try:
             result = jnp.asarray(a, dtype, order, copy=copy, device=device, **kwargs)
-        except ValueError:  # of what is on another device
+        except ValueError:  # raised for data on another device
             if device is None:
                 raise
             result = jax.device_put(jnp.asarray(a, dtype, order, copy=copy, **kwargs), device)
@@ -99,7 +99,7 @@ def asarray(
 
 
 def _shares(a: Any, result: jax.Array) -> bool:
-    if result is a or isinstance(result, jax.core.Tracer):  # what is traced has no memory yet
+    if result is a or isinstance(result, jax.core.Tracer):  # traced values have no memory yet
         return getattr(a, "dtype", None) == result.dtype
     if not isinstance(a, jax.Array) or len(result.sharding.device_set) > 1:
         return False
@@ -107,10 +107,10 @@ def _shares(a: Any, result: jax.Array) -> bool:
 
 
 def reshape(x: Any, /, shape: Any, order: str = "C", *, copy: Any = None, **kwargs: Any) -> Any:
-    """Change the shape; JAX's own copies for ``copy=False`` as well."""
+    """Change the shape; raise for ``copy=False``, for which JAX copies."""
     result = jnp.reshape(x, shape, order, copy=copy, **kwargs)
     if copy is False and not _shares(x, result):
-        raise ConversionError(no_copy_allowed("JAX copies what it reshapes"))
+        raise ConversionError(no_copy_allowed("JAX copies when it reshapes"))
     return result
 
 
@@ -118,9 +118,9 @@ _imported = importing("jax")
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> jax.Array:
-    """Import an array of any layout; refuse a data type that would be narrowed.
+    """Import an array of any layout; raise for a data type that would be narrowed.
 
-    JAX's own gives a view for ``copy=True``, and reads memory that it has to copy only later.
+    JAX's own returns a view for ``copy=True``, and reads memory that it must copy only later.
     """
     if device is None or isinstance(device, jax.Device):
         return _imported(x, device=device, copy=copy)
@@ -137,7 +137,7 @@ def arange(
     device: Any = None,
     **kwargs: Any,
 ) -> jax.Array:
-    """Evenly spaced values of a half-open interval, all of which fit the data type."""
+    """Return evenly spaced values of a half-open interval, all of which fit the data type."""
     numbers = (start, 0 if stop is None else stop, step)
     if dtype is None and step and all(type(x) is int for x in numbers):
         elements = range(start) if stop is None else range(start, stop, step)
@@ -166,7 +166,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """Evenly spaced values from one number to another."""
+    """Return evenly spaced values from one number to another."""
     numbers = all(isinstance(x, int | float) for x in (start, stop))
     if numbers and not retstep and dtype is not None and jnp.issubdtype(dtype, jnp.integer):
         made = corrections.integers_between(start, stop, num, np.dtype(dtype).name, endpoint)
@@ -179,7 +179,7 @@ def linspace(
 
 
 def _test_of(kind: Any) -> Callable[[Any], bool]:
-    """Make the test of a kind of data types; JAX's own takes long."""
+    """Return the test for a kind of data types; JAX's own is slow."""
     return functools.cache(lambda dtype: bool(jnp.issubdtype(dtype, kind)))
 
 
@@ -193,8 +193,8 @@ MEANS = Means(jnp, floating=_floating, complex_floating=_complex_floating, compl
 def _mended(name: str, mended: Function, *kinds: Any, base: Function | None = None) -> Function:
     """Use ``mended`` for dtypes of some kinds, and JAX's own function otherwise.
 
-    It is compiled as JAX's own are, so that it costs one call of XLA, and has the derivative of
-    ``base``: JAX's own function unless another is given.
+    It is compiled like JAX's own, so that it is one call of XLA, and has the derivative of ``base``
+    (default: JAX's own function).
     """
     plain = getattr(jnp, name)
     differentiable = base or plain
@@ -229,13 +229,13 @@ def _is_of(x: Any, kinds: tuple[Function, ...]) -> bool:
 
 
 def _as_array(x: Any) -> Any:
-    """Convert what ``jax.numpy`` accepts and ``jax.jit`` does not."""
+    """Convert arguments that ``jax.numpy`` accepts and ``jax.jit`` does not."""
     convert = getattr(x, "__jax_array__", None)
     return x if convert is None else convert()
 
 
 def _symmetric(name: str) -> Function:
-    """A complex function, with ``f(conj(z))`` being ``conj(f(z))`` on its branch cuts too."""
+    """Make a complex function for which ``f(conj(z))`` is ``conj(f(z))`` on branch cuts too."""
     plain = getattr(jnp, name)
 
     def function(z: Any, /) -> Any:
@@ -252,21 +252,21 @@ def _complex_function(name: str) -> Function:
 
 
 def _turned(name: str) -> Function:
-    """A function of ``TURNED``, made of the hyperbolic one with its special cases right."""
+    """Make a function of ``TURNED`` from the hyperbolic one, whose special cases are correct."""
     source = TURNED[name]
     hyperbolic = complex_function(MEANS, source, _symmetric(source))
     return _mended(name, turned(MEANS, name, hyperbolic), _complex_floating)
 
 
 def _magnitude(z: jax.Array, /) -> jax.Array:
-    """``abs`` of complex numbers, infinite where either part is."""
+    """Compute ``abs`` of complex numbers, infinite if either part is."""
     infinite = jnp.isinf(z.real) | jnp.isinf(z.imag)
     result = jnp.abs(z)
     return jnp.where(infinite, jnp.asarray(jnp.inf, result.dtype), result)
 
 
 def _truth(name: str) -> Function:
-    """``all`` or ``any`` that takes the imaginary parts into account."""
+    """Make ``all`` or ``any`` that considers imaginary parts."""
     plain = getattr(jnp, name)
 
     @functools.wraps(plain)
@@ -279,7 +279,7 @@ def _truth(name: str) -> Function:
 
 
 def pow(x1: Any, x2: Any, /) -> jax.Array:
-    """``pow`` in the common data type, for zero-dimensional integer exponents too."""
+    """Compute ``pow`` in the common data type, for zero-dimensional integer exponents too."""
     dtype = getattr(x2, "dtype", None)
     if dtype is not None and not x2.ndim and jnp.issubdtype(dtype, jnp.integer):
         base = getattr(x1, "dtype", None)
@@ -294,7 +294,7 @@ def pow(x1: Any, x2: Any, /) -> jax.Array:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Test whether a dtype, or that of an array, promotes to another."""
+    """Return whether a dtype, or an array's, promotes to another."""
     return jnp.can_cast(getattr(from_, "dtype", from_), to)
 
 
@@ -302,7 +302,7 @@ def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
     """Count the singular values above ``rtol`` times the largest one."""
     if rtol is None:
         if M.ndim > 1 and 0 in M.shape[-2:]:
-            rtol = 0.0  # what it is of no singular values, which JAX cannot find
+            rtol = 0.0  # its value without singular values, for which JAX fails
         return jnp.linalg.matrix_rank(M, rtol=rtol, **kwargs)
     largest = jnp.linalg.norm(M, ord=2, axis=(-2, -1))
     return jnp.linalg.matrix_rank(M, rtol=rtol * largest, **kwargs)
@@ -317,7 +317,7 @@ def searchsorted(
 
 
 def _tupled(name: str) -> Callable[..., Any]:
-    """Return the results of a function as a tuple."""
+    """Make a function that returns its results as a tuple."""
     plain = getattr(jnp, name)
 
     @functools.wraps(plain)
@@ -330,7 +330,7 @@ def _tupled(name: str) -> Callable[..., Any]:
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> jax.Array:
-    """Compute cumulative products, of integers at least in the default dtype."""
+    """Compute cumulative products, of integers in at least the default dtype."""
     if dtype is None:
         own = jnp.asarray(x).dtype
         for kind, widest in ((jnp.unsignedinteger, "uint64"), (jnp.signedinteger, "int64")):
@@ -342,7 +342,7 @@ def cumulative_prod(
 def expand_dims(a: Any, axis: Any) -> jax.Array:
     """Insert axes; raise IndexError for an axis out of range."""
     added = len(axis) if isinstance(axis, tuple | list) else 1
-    normalize_axis_tuple(axis, jnp.ndim(a) + added)  # raises an IndexError that is JAX's ValueError
+    normalize_axis_tuple(axis, jnp.ndim(a) + added)  # JAX raises a ValueError
     return jnp.expand_dims(a, axis)
 
 
@@ -351,18 +351,18 @@ def permute_dims(a: Any, /, axes: Any) -> jax.Array:
     return jnp.permute_dims(a, normalize_axis_tuple(axes, jnp.ndim(a)))
 
 
-# XLA's reductions by maximum and minimum of 4096 elements or more lose NaNs on the CPU, and may
-# give an infinity that is none of the elements.
+# XLA's maximum and minimum reductions of 4096 elements or more lose NaNs on the CPU, and may return
+# an infinity that is not among the elements.
 
 
 def _with_nan(found: Any, x: Any, **reduced: Any) -> Any:
-    """Put NaN in a reduction where an element is."""
+    """Put NaN in a reduction wherever an element is NaN."""
     gone = jnp.any(jnp.isnan(x), **reduced)
     return jnp.where(gone, jnp.asarray(jnp.nan, found.dtype), found)
 
 
 def _extremum(plain: Any) -> Callable[..., Any]:
-    """``max`` or ``min`` that is NaN where any element is."""
+    """Make ``max`` or ``min`` that is NaN if any element is."""
 
     @functools.partial(jax.jit, static_argnames=("axis", "keepdims"))
     def among(x: Any, axis: Any, keepdims: Any, where: Any = None, **kwargs: Any) -> Any:
@@ -387,7 +387,7 @@ def _hashable(axis: Any) -> Any:
 def vector_norm(
     x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
 ) -> jax.Array:
-    """Compute vector norms; of infinite order they are NaN where any element is."""
+    """Compute vector norms; those of infinite order are NaN if any element is."""
     found = jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     if ord not in (float("inf"), -float("inf")) or not _inexact(x.dtype):
         return found
@@ -395,16 +395,16 @@ def vector_norm(
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> jax.Array:
-    """Compute matrix norms that are NaN where any element is."""
+    """Compute matrix norms that are NaN if any element is."""
     found = jnp.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
-    if ord in ("fro", "nuc") or not _inexact(x.dtype):  # which add up
+    if ord in ("fro", "nuc") or not _inexact(x.dtype):  # these add up
         return found
     return _with_nan(found, x, axis=(-2, -1), keepdims=keepdims)
 
 
 _ISSUES = "https://github.com/jax-ml/jax/issues"
 _NONE = "no issue known"
-_WIDTHS = "Data types: a library without the one asked for, or that numbers need, says so"
+_WIDTHS = "Data types: raise if the requested dtype, or one that the numbers need, is missing"
 _COMPLEX = f"{_ISSUES}/18353 (closed; its CI skips these cases)"
 
 # fmt: off

@@ -1,9 +1,9 @@
-"""JAX. Its arrays are immutable and its import speaks the legacy capsule only.
+"""JAX. Its arrays are immutable, and its import only supports the legacy capsule.
 
-It takes compact layouts at 64-byte alignment as views; with x64 off it would narrow 64-bit types in
-silence, so those are refused with the remedy. Computing is deferred, so memory that may still be
-written is copied, unless the view is asked for. Of several CPU devices, all of which are the same
-memory, ``cpu:1`` is the second; DLPack's ``__dlpack_device__`` says ``(1, 0)`` for each.
+It takes compact layouts at 64-byte alignment as views. With x64 off it would silently narrow 64-bit
+types, so those are refused with the remedy. Computation is deferred, so memory that may still be
+written is copied, unless a view is requested. CPU devices share one memory: ``cpu:1`` is the
+second, but DLPack's ``__dlpack_device__`` is ``(1, 0)`` for all of them.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _NAMES = (
     "float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
     "float8_e8m0fnu"
 ).split()
-# Packed in memory, several to a byte: JAX takes and gives them by a copy, one to a byte.
+# Packed in memory, several to a byte: JAX imports and exports them by a copy, one to a byte.
 _PACKED = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn")
 PLATFORMS = {"cpu": DeviceType.CPU, "cuda": DeviceType.CUDA, "rocm": DeviceType.ROCM}
 _NARROW = Accepts(
     library="jax",
     tested="0.10.2",
     dtypes=frozenset((*_NAMES, *_PACKED)),
-    devices=frozenset({DeviceType.CPU}),  # and those of the backends that this jaxlib has
+    devices=frozenset({DeviceType.CPU}),  # and those of this jaxlib's backends
     strides="compact",
     alignment=64,
     readonly=True,
@@ -57,7 +57,7 @@ _NARROW = Accepts(
 _WIDE = _NARROW.dtypes.union(_NARROWED)
 
 
-# Looked up once: after an import that was interrupted, JAX lacks them and loads all the same.
+# Looked up once: after an interrupted import, JAX loads without them.
 _TRACER = jax.core.Tracer
 _ARRAYS = (jax.Array, _TRACER)
 
@@ -85,7 +85,7 @@ class Jax(Library):
 
     @staticmethod
     def signature(x: jax.Array) -> Hashable | None:
-        """Data type and axes."""
+        """Return the data type and the number of axes."""
         return None if x.is_deleted() else (x.dtype, x.ndim)
 
     def decode(self, key: Any) -> Signature:
@@ -120,22 +120,22 @@ class Jax(Library):
 
     def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:
         try:
-            # JAX would take -1, which asks for no order, for the address of a stream.
+            # JAX would read -1, which requests no ordering, as the address of a stream.
             tensor = dlpack.acquire(x, stream=None if stream == -1 else stream)
         except BufferError:
             raise
         except Exception as error:
             raise ConversionError(f"JAX could not export the array: {error}") from error
-        tensor.readonly, tensor.legacy = True, False  # the legacy capsule cannot say so
+        tensor.readonly, tensor.legacy = True, False  # the legacy capsule cannot mark it
         return tensor
 
     def resolve(self, x: jax.Array) -> np.ndarray:
         return np.array(x)
 
     def memory_owner(self, x: jax.Array, info: TensorInfo) -> object:
-        """JAX's own view, or what it exports: either waits, and outlives deletion and donation.
+        """Return JAX's own view or export: both wait, and outlive deletion and donation.
 
-        The pointer alone does neither: it is known before what is computed is there.
+        The address alone does neither: it is known before the values are computed.
         """
         if info.device.type == DeviceType.CPU:
             try:
@@ -156,20 +156,20 @@ class Jax(Library):
         place = tensor.device
         cpu = local_devices("cpu")[place.id] if place.type == DeviceType.CPU else None
         if cpu is not None and tensor.dtype.name in _PACKED:
-            return jnp.array(NUMPY.wrap(tensor).copy(), device=cpu)  # which may be read later
+            return jnp.array(NUMPY.wrap(tensor).copy(), device=cpu)  # the memory may be read later
         if cpu is None or _import is None:
             return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move), device=cpu)
         capsule = dlpack.to_capsule(tensor, versioned=False, move=move)
-        # Empty ones may lie anywhere; others are never copied in silence.
+        # Empty ones may be anywhere; others are never copied silently.
         return _import(capsule, cpu, None, None if 0 in tensor.shape else False, 1)
 
     def to_host(self, x: jax.Array) -> np.ndarray:
         return np.asarray(x)
 
     def gathered(self, x: jax.Array) -> np.ndarray | None:
-        """As ``np.asarray`` has it, an array over several devices that all are the CPU; else None.
+        """Return an array over several CPU devices as ``np.asarray`` does; None for any other.
 
-        To fetch one from accelerators would be a hidden transfer.
+        Fetching one from accelerators would be a hidden transfer.
         """
         if isinstance(x, _TRACER) or x.is_deleted() or not x.is_fully_addressable:
             return None
@@ -206,7 +206,7 @@ class Jax(Library):
         return None if self.describe(x).device.host else jnp.array(x, copy=True)
 
     def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        in_order = axes == tuple(range(len(axes)))  # the layout of its arrays is JAX's to choose
+        in_order = axes == tuple(range(len(axes)))  # JAX chooses the layout of its arrays
         return in_order and super().can_cast(info, dtype, axes)
 
     def native_dtype(self, dtype: DataType) -> np.dtype | None:
@@ -216,17 +216,17 @@ class Jax(Library):
         return x.astype(numpy_dtype(dtype))
 
     def current_stream(self, device: Device) -> int | None:
-        """The stream that JAX waits for before it reads an import; it has none on the CPU."""
+        """Return the stream that JAX waits for before it reads an import; None on the CPU."""
         if device.host:
             return None
         ready = self.native_device(device).get_stream_for_external_ready_events
         try:
             return int(ready())
-        except jax.errors.JaxRuntimeError:  # of a backend without streams
+        except jax.errors.JaxRuntimeError:  # a backend without streams
             return None
 
     def read_on(self, x: jax.Array, device: Device, stream: int | None) -> None:
-        """Keep the array until it was read: JAX's own stream cannot be made to wait."""
+        """Keep the array until it has been read: JAX's own stream cannot wait for another."""
         if device.type == DeviceType.CUDA and stream is not None:
             from ...kernels.cuda import context
 
@@ -260,7 +260,7 @@ def _check_one_device(x: jax.Array) -> None:
     count = len(x.sharding.device_set)
     if count > 1:
         raise ConversionError(
-            f"the JAX array lies on {count} devices, and DLPack has tensors on one: bring it "
+            f"the JAX array is on {count} devices, and a DLPack tensor is on one: move it "
             "to one first, jax.device_put(x, jax.devices()[0]), or take its shards, "
             "arraybridge.sharding.shards(x)"
         )
@@ -286,7 +286,7 @@ def _described_packed(x: jax.Array) -> TensorInfo:
 
 
 def _strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in elements of the dense layout whose axes run in ``order``, outermost first."""
+    """Return the strides, in elements, of a dense layout with axes in ``order``."""
     strides = [0] * len(shape)
     step = 1
     for axis in reversed(order):
@@ -297,7 +297,7 @@ def _strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
 
 @functools.cache
 def _accepted() -> tuple[Accepts, Accepts]:
-    """What JAX takes with x64 off and on, on the devices of its backends: asked for once."""
+    """Return what JAX accepts with x64 off and on, on its backends' devices."""
     devices = set()
     for platform, device_type in PLATFORMS.items():
         with contextlib.suppress(RuntimeError):  # no such backend
@@ -308,8 +308,8 @@ def _accepted() -> tuple[Accepts, Accepts]:
 
 
 try:
-    # What jax.dlpack.from_dlpack comes down to; its checks cost three times as much, and `plan` has
-    # made them. None where this jaxlib has another signature.
+    # The inner function of jax.dlpack.from_dlpack, whose checks take three times as long, and which
+    # `plan` has made. None if this jaxlib has another signature.
     from jax._src.lib import _jax
 
     _import = _jax.dlpack_managed_tensor_to_buffer
@@ -320,14 +320,14 @@ except (ImportError, AttributeError):
 
 
 def numpy_view(x: jax.Array) -> np.ndarray | None:
-    """Return JAX's own read-only view for NumPy, which waits; None where JAX copied for it.
+    """Return JAX's own read-only view for NumPy, which waits; None if JAX copied.
 
-    It does for another layout and for packed elements. The copy owns its memory, or has a capsule
-    that does (since JAX 0.12). A view of bfloat16 has a capsule, too: there the address tells.
+    JAX copies other layouts and packed elements. The copy owns its memory, or has a capsule that
+    does (since JAX 0.12). A view of bfloat16 has a capsule too: the addresses are compared.
     """
     array = np.asarray(x)
     base: object = array.base
-    if base.__class__ is memoryview:  # by the buffer protocol, which copies nothing
+    if base.__class__ is memoryview:  # the buffer protocol copies nothing
         return array
     if array.flags.owndata or address_of(array) != address_of_buffer(x):
         return None

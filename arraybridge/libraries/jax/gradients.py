@@ -1,14 +1,14 @@
-"""Gradients of JAX: of its functions for callers of other libraries, and of others' inside JAX.
+"""Gradients of JAX functions for callers of other libraries, and of others' functions inside JAX.
 
-A function that ``jax.jit`` made is compiled together with its linearization, once for each
-signature, and so is what pulls back: ``jax.vjp`` alone, of a compiled function, takes 440 µs a call
-and 210 µs to pull back, however little there is to compute; compiled as a whole they take 22 and 25
-µs. ``jax.vjp`` alone serves others, whose Python may look at values.
+A function made by ``jax.jit`` is compiled with its linearization, once per signature, and so is the
+pullback: ``jax.vjp`` of a compiled function takes 440 µs per call and 210 µs to pull back, however
+small the computation; compiled as a whole they take 22 and 25 µs. Other functions, whose Python
+code may read values, use ``jax.vjp``.
 
-Functions of other libraries inside ``jax.jit``, ``jax.grad`` and ``jax.vmap`` are called by XLA
-(`callbacks`). With ``differentiable=True`` the call is a ``jax.custom_vjp``, whose gradient is
-another such call. It computes the function again: a callback may be left out, repeated and
-reordered, so that nothing can be kept from one to the next.
+XLA calls other libraries' functions inside ``jax.jit``, ``jax.grad``, ``jax.vmap`` (`callbacks`).
+With ``differentiable=True`` the call is a ``jax.custom_vjp``, whose gradient is another such call.
+It computes the function again: callbacks may be omitted, repeated and reordered, so nothing can be
+kept from one to the next.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class JaxGradients(Differentiation):
         if shapes is None:
             options = flat.options
             raise TypeError(
-                f"{options.function} was called with JAX's tracers, and nobody can tell what a "
-                f"function of {options.library} returns before it has run: pass "
+                f"{options.function} was called with JAX tracers, but the result of a function of "
+                f"{options.library} is only known after the call: pass "
                 "result_shape_dtypes= to adapt, such as lambda x: x for the shape and dtype of the "
                 "argument"
             )
@@ -64,9 +64,8 @@ class JaxGradients(Differentiation):
         return jnp.issubdtype(x.dtype, jnp.inexact)
 
     def borrows(self, function: Callable[..., Any]) -> bool:
-        # XLA's results are memory of their own, and so is what it keeps. All of one execution is
-        # there as soon as one result is, for which whoever converts it waits. Arguments that are
-        # donated may be overwritten.
+        # XLA's results and its residuals have their own memory. One execution's results are ready
+        # together, and whoever converts one waits for it. Donated arguments may be overwritten.
         if not _is_compiled(function):
             return False
         info = function._jit_info  # type: ignore[attr-defined]
@@ -122,28 +121,28 @@ def _noting(flat: FlatFunction) -> tuple[Callable[..., Any], list[Outcome]]:
     return alone, outcomes
 
 
-# Functions that jax.jit made, compiled with their linearization.
+# Functions made by jax.jit, compiled with their linearization.
 
 try:
     from jax._src.lib import _jax
 
     _COMPILED: type | None = _jax.PjitFunction
-except (ImportError, AttributeError):  # another jaxlib: `jax.vjp` serves
+except (ImportError, AttributeError):  # another jaxlib: use `jax.vjp`
     _COMPILED = None
 
 
 def _is_compiled(function: Any) -> bool:
-    """Whether ``jax.jit`` made a function, and it is known of which arguments."""
+    """Whether ``jax.jit`` made a function whose arguments are known."""
     return type(function) is _COMPILED and hasattr(function, "_jit_info")
 
 
 def _compiled(flat: FlatFunction, arrays: Sequence[Any]) -> tuple[Outcome, Pullback]:
-    """As `Differentiation.linearize`, for a function that ``jax.jit`` made."""
+    """Do what `Differentiation.linearize` does, for a function made by ``jax.jit``."""
     assert flat.call is not None
     function, args, kwargs = flat.call
     taken = _taken(function, args, kwargs)
     if taken is None:
-        flat(arrays)  # JAX says what is wrong
+        flat(arrays)  # JAX raises a better error
         raise TypeError(f"an argument of {flat.options.function} is neither an array nor static")
     spec, rest = taken
     memo = flat.options.memo
@@ -160,9 +159,9 @@ def _compiled(flat: FlatFunction, arrays: Sequence[Any]) -> tuple[Outcome, Pullb
 
 
 def _taken(function: Any, args: Any, kwargs: Any) -> tuple[Hashable, list[Any]] | None:
-    """Return how arguments are made of tracked arrays and others, and the others that are traced.
+    """Return how the arguments consist of tracked arrays and others, and the other traced ones.
 
-    None where JAX is to say what is wrong.
+    None if JAX should raise the error.
     """
     info = function._jit_info
     numbers = {n % len(args) for n in info.static_argnums if -len(args) <= n < len(args)}
@@ -170,7 +169,7 @@ def _taken(function: Any, args: Any, kwargs: Any) -> tuple[Hashable, list[Any]] 
     static += [(name, x) for name, x in kwargs.items() if name in info.static_argnames]
     for key, x in static:
         if any(type(leaf) is Slot for leaf in jax.tree_util.tree_leaves(x)):
-            raise TypeError(f"static argument {key!r} is an array whose gradient is asked for")
+            raise TypeError(f"static argument {key!r} is an array whose gradient is requested")
     args = [None if n in numbers else x for n, x in enumerate(args)]
     kwargs = {name: None if name in info.static_argnames else x for name, x in kwargs.items()}
     leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
@@ -205,9 +204,9 @@ def _filled(spec: Any, arrays: Sequence[Any], rest: Sequence[Any]) -> tuple[Any,
 
 
 def _halves(function: Any, cast: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return two compiled functions: of the outcome and the linearization, and of the gradients.
+    """Return two compiled functions: outcome and linearization, and gradients.
 
-    Both are freed with ``function``, and what was compiled of them as well.
+    Both, and their compiled code, are freed with ``function``.
     """
 
     def forward(spec: Any, arrays: list[Any], rest: list[Any]) -> Any:
@@ -239,10 +238,9 @@ def _shape(x: Any) -> Shape:
 
 
 def _operation(flat: FlatFunction, shapes: Sequence[Shape], count: int, method: str | None) -> Any:
-    """Return the function of JAX's arrays that calls ``flat``.
+    """Return the function of JAX arrays that calls ``flat``.
 
-    The shapes are those of its floats, of which there are ``count``, and its others; the method is
-    the ``vmap_method``.
+    `shapes` are those of its `count` floats and its other arrays; `method` is the ``vmap_method``.
     """
     structs = tuple([_struct(flat, shape) for shape in shapes])
     called = Callback(flat, structs, method)
@@ -261,7 +259,7 @@ def _operation(flat: FlatFunction, shapes: Sequence[Shape], count: int, method: 
         pulled = [_conjugate(g) for g, there in zip(cotangents, given, strict=False) if there]
         gradient = flat.gradient(wanted, given)
         shapes = [_shape(x) for x, want in zip(arrays, wanted, strict=True) if want]
-        # Of an array without the mapped axis each element has a gradient of its own.
+        # An array without the mapped axis has one gradient per element.
         each = "broadcast_all" if method == "expand_dims" else method
         found = iter(_operation(gradient, shapes, len(shapes), each)(*arrays, *pulled))
         return tuple([_conjugate(next(found)) if want else None for want in wanted])
@@ -285,7 +283,7 @@ def _struct(flat: FlatFunction, shape: Shape) -> jax.ShapeDtypeStruct:
 def _pulled_back(
     pull: Callable[..., Any], floats: Sequence[Any], cotangents: Sequence[Any]
 ) -> list[Any]:
-    """Pull cotangents back; those of complex numbers are conjugates here, see `Differentiation`."""
+    """Pull cotangents back; those of complex numbers are conjugated, see `Differentiation`."""
     whole = [
         jnp.zeros(y.shape, y.dtype) if g is None else _conjugate(g)
         for y, g in zip(floats, cotangents, strict=True)
@@ -301,7 +299,7 @@ def _conjugate(x: Any) -> Any:
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class _Static:
-    """Something that is no array, in the result of a compiled function."""
+    """A value that is no array, in the result of a compiled function."""
 
     value: Any
 

@@ -1,8 +1,7 @@
-"""Reading and writing elements of JAX's arrays, which are immutable and check no bounds.
+"""Reading and writing elements of JAX arrays, which are immutable and check no bounds.
 
-JAX clamps an index that is out of bounds when it reads, and drops it when it writes. Python's
-integers are known before anything runs and are checked here; arrays of integers are not, since that
-would wait for their values.
+JAX clamps an index that is out of bounds when it reads, and drops it when it writes. Python
+integers are checked here; arrays of integers are not, since that would wait for their values.
 
 Array API standard 2025.12, "Indexing".
 """

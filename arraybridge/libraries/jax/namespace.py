@@ -1,4 +1,4 @@
-"""The namespace of native arrays, functions of NumPy's, and the integers that JAX does not take."""
+"""The namespace of native arrays, NumPy functions, and integers that JAX does not accept."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .corrections import CORRECTIONS, check_dtype
 
 
 def _as_scalar(value: int, dtype: Any) -> jax.Array:
-    """Convert an integer that JAX would take for an overflowing int64."""
-    if dtype == np.bool:  # of which NumPy would make True
+    """Convert an integer that JAX would read as an overflowing int64."""
+    if dtype == np.bool:  # NumPy would return True
         raise OverflowError(f"Python integer {value} out of bounds for bool")
     return jnp.asarray(np.asarray(value, dtype))
 
 
 def _plain(value: Any) -> Any:
-    """Convert a scalar; NumPy's keep their data type, unless it would be narrowed with x64 off."""
+    """Convert a scalar; NumPy's keep their data type unless x64=off would narrow it."""
     if isinstance(value, np.generic):
         narrowed = isinstance(value, np.integer) and not -(2**31) <= value < 2**31
         return int(value) if narrowed and not jax.config.jax_enable_x64 else value
     return scalar_of(value)
 
 
-# What it takes with x64 off, and what even an int2 holds.
+# The range that JAX accepts with x64 off, and what even an int2 holds.
 WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1, _plain, held=1)
 
 TABLE = NativeNamespace(
@@ -40,13 +40,13 @@ TABLE = NativeNamespace(
 native = make_native_namespace(TABLE)
 
 
-# Functions with NumPy's signatures that JAX lacks, or takes other arguments in.
+# Functions with NumPy's signatures that JAX lacks, or whose arguments differ.
 
 
 def sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:
-    """All windows, whose axes are the last: a copy, which ``jax.jit`` may do without."""
+    """Return all windows, with their axes last, as a copy, which ``jax.jit`` may avoid."""
     lengths = np.atleast_1d(window_shape)
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     if len(axes) != len(lengths):
@@ -61,7 +61,7 @@ def sliding_window_view(
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = 1) -> Any:
-    """``jax.numpy.gradient``, which names no order of the edges but has the first."""
+    """Call ``jax.numpy.gradient``, which has no ``edge_order`` but uses the first order."""
     return jnp.gradient(f, *varargs, axis=axis, edge_order=None if edge_order == 1 else edge_order)
 
 

@@ -1,4 +1,4 @@
-"""JAX's arrays over a mesh of devices, of this process and others."""
+"""JAX arrays over a mesh of devices, in this process and others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.records import ConversionError
 from ...sharding import Sharded, part_of
 from .exchange import LIBRARY, PLATFORMS, check_memory
 
-# Of shards in two orders, JAX would read some in that of others.
+# If shards had two orders, JAX would read some wrongly.
 OPTIONS = {"order": "C", "device": None}  # the devices are those of the mesh
 MESH = Mesh
 _RESPLIT = (
@@ -23,16 +23,16 @@ _RESPLIT = (
 
 
 def describe(x: jax.Array) -> Sharded:
-    """Describe an array; summands and what has no memory are refused."""
+    """Describe an array; raise for summands and for arrays without memory."""
     if isinstance(x, jax.core.Tracer) or jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
-        LIBRARY.describe(x)  # which refuses it
+        LIBRARY.describe(x)  # raises
     check_memory(x)
     sharding = x.sharding
     spec = getattr(sharding, "spec", ())
     if getattr(spec, "unreduced", None):
         raise ConversionError(
             f"the shards are summands, not parts, of the array ({spec}): sum them first, "
-            "jax.sharding.reshard(x, spec), with a spec that has nothing unreduced"
+            "jax.sharding.reshard(x, spec), with a spec without unreduced axes"
         )
     shards = [(part_of(s.index, x.shape), s.device, s.data) for s in x.addressable_shards]
     source = Sharded(x.shape, shards, _RESPLIT)
@@ -59,13 +59,13 @@ def check(source: Sharded) -> None:
         parts = prod(source.sizes[i] for i in axes)
         if length % parts:
             raise ConversionError(
-                f"axis {axis} of {length} is split into {parts} and JAX has equal shards only: pad "
+                f"axis {axis} of {length} is split into {parts}, but JAX needs equal shards: pad "
                 f"the array, or {source.resplit}"
             )
 
 
 def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> jax.Array:
-    """Make an array; each process gives its devices' shards."""
+    """Make an array, of which each process provides its devices' shards."""
     mesh = _mesh_of(source) if mesh is None else mesh
     source.check_mesh(mesh.devices.shape)
     names = mesh.axis_names
@@ -78,16 +78,16 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> jax.Array:
 
 
 def _mesh_of(source: Sharded) -> Mesh:
-    """Make a mesh as that of an array, of the device that each process has."""
+    """Make a mesh like an array's, of one device per process."""
     devices = jax.devices(next((k for k, v in PLATFORMS.items() if v == source.platform), None))
     wanted, found = source.processes, {each.process_index: each for each in devices}
     if wanted is None:  # any devices
         wanted, found = tuple(range(prod(source.sizes))), dict(enumerate(devices))
     if len(found) < len(devices) or not found.keys() >= set(wanted):
         raise ConversionError(
-            f"a mesh of {source.sizes} needs a device in each of as many processes, and JAX has "
-            f"{len(devices)} devices in {jax.process_count()}: pass mesh=, or start JAX in every "
-            "process with one device, jax.distributed.initialize()"
+            f"a mesh of {source.sizes} needs one device per process, but JAX has {len(devices)} "
+            f"devices in {jax.process_count()} processes: pass mesh=, or start JAX with one device "
+            "in every process, jax.distributed.initialize()"
         )
     grid = np.array([found[process] for process in wanted], object).reshape(source.sizes)
     return Mesh(grid, source.names or tuple(f"axis_{i}" for i in range(grid.ndim)))

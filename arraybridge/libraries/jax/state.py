@@ -1,4 +1,4 @@
-"""What of JAX's own state decides: the width of its types, its CPU devices, what is computed."""
+"""JAX's own state that decides: x64 mode, CPU devices, completed computations."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ NARROWED = (
 
 @functools.cache
 def local_devices(platform: str) -> dict[int, jax.Device]:
-    """JAX's devices in this process, by their DLPack number.
+    """Return JAX's devices in this process by their DLPack number.
 
-    There is one CPU, unless XLA_FLAGS asks for more; ``cpu:1`` is the second.
+    There is one CPU, unless XLA_FLAGS sets more; ``cpu:1`` is the second.
     """
     return {each.local_hardware_id: each for each in jax.local_devices(backend=platform)}
 
 
 @functools.cache
 def only_one_cpu() -> bool:
-    """Whether every JAX array there can be lies on one CPU device."""
+    """Whether every possible JAX array is on one CPU device."""
     devices = jax.devices()
     return len(devices) == 1 and devices[0].platform == "cpu"
 
@@ -32,8 +32,8 @@ def only_one_cpu() -> bool:
 def address_of_buffer(x: jax.Array) -> int:
     """Return the address of an array on one device, once it is computed.
 
-    ``unsafe_buffer_pointer`` waits for that too, but with the GIL: a thread of JAX's that ends what
-    it computed from is kept waiting by deleters that take the GIL, as NumPy's do, and none goes on.
+    ``unsafe_buffer_pointer`` also waits, but holds the GIL: it deadlocks with a JAX thread that
+    releases the inputs through deleters that take the GIL, as NumPy's do.
     """
     x.block_until_ready()
     address: int = x.unsafe_buffer_pointer()

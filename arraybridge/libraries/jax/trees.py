@@ -1,4 +1,4 @@
-"""Containers that JAX's registry of pytrees knows: of Flax, Equinox, Optax and programs."""
+"""Containers in JAX's registry of pytrees: of Flax, Equinox, Optax and programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...containers import Row
 
 
 def level(x: Any) -> Row | None:
-    """Return the row of one object, for its own level alone; None for a leaf of JAX's."""
+    """Return the row of one object, for its own level only; None for a leaf."""
     found, structure = tree_util.tree_flatten_with_path(x, is_leaf=lambda y: y is not x)
     if len(found) == 1 and not found[0][0]:
         return None

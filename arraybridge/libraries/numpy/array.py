@@ -12,7 +12,7 @@ from ...core.registry import own_library
 from ...ndarrays import PLAIN
 from ...xp.namespace import defer_namespace
 
-# A ufunc is called directly, not by way of the operator; ** has shortcuts of its own.
+# A ufunc is called directly, not through the operator; ** has its own shortcuts.
 _UFUNCS = {
     op.function: ufunc
     for op in OPERATORS
@@ -21,7 +21,7 @@ _UFUNCS = {
 
 
 def _floor_divide(x1: Any, x2: Any) -> Any:
-    """Divide as the namespace does: the one operator that `corrections` has an entry for."""
+    """Divide as the namespace does: of the operators, `corrections` only has an entry for this."""
     return NumPyArray._native_namespace.floor_divide(x1, x2)
 
 
@@ -33,9 +33,9 @@ def _set(
 ) -> numpy.ndarray:
     """Write elements by index, as if the value and the index were copied first.
 
-    Return the array, or a written copy of one that is read-only. NumPy handles most overlaps, but
-    it copies a row to one of another stride item by item, and reads the values for a mask as it
-    goes: both read what has just been written.
+    Return the array, or a written copy of a read-only one. NumPy handles most overlaps, but it
+    copies rows with different strides item by item, and reads a mask's values while it writes:
+    both read elements that were just written.
     """
     if isinstance(value, numpy.ndarray) and may_share_memory(native, value):  # by their bounds
         if _is_there(native, key, value):
@@ -48,7 +48,7 @@ def _set(
     except ValueError:
         if native.flags.writeable:
             raise
-        native = native.copy()  # read-only memory stays what it is
+        native = native.copy()  # the read-only memory is not written
         native[key] = value
     return native
 
@@ -64,7 +64,7 @@ def _apart(native: numpy.ndarray, key: Any) -> Any:
 
 
 def _is_there(native: numpy.ndarray, key: Any, value: numpy.ndarray) -> bool:
-    """Whether a value is already where it is to be written, as that of ``x[1:] += y`` is."""
+    """Whether a value already is where it would be written, as in ``x[1:] += y``."""
     parts = key if isinstance(key, tuple) else (key,)
     if not all(isinstance(part, int | slice | None) or part is ... for part in parts):
         return False
@@ -100,11 +100,11 @@ class NumPyArray(NativeArray):
             itemsize = x.itemsize
             if all(step >= 0 and not step % itemsize for step in x.strides):
                 return x
-        return None  # `Library.describe` looks at such strides, and at what warns of writing
+        return None  # `Library.describe` handles such strides and arrays that warn of writing
 
     @staticmethod
     def _scalar(other: Any) -> Any:
-        return other  # whose dtype takes part, as it does in NumPy
+        return other  # its dtype takes part in promotion, as in NumPy
 
 
 in_c(NumPyArray)

@@ -1,4 +1,4 @@
-"""Where NumPy departs from the standard."""
+"""Corrections of NumPy's deviations from the standard."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEANS = numpy_like(
 def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     """Create an array of numbers in native byte order."""
     if isinstance(obj, numpy.ndarray) and not is_numeric(obj.dtype):
-        raise no_numbers(obj)  # with dtype= NumPy makes numbers of times and objects
+        raise no_numbers(obj)  # with dtype= NumPy converts times and objects to numbers
     result = numpy.asarray(obj, copy=copy, **kwargs)
     if not is_numeric(result.dtype):
         raise no_numbers(result)
@@ -35,15 +35,15 @@ def check_dtype(dtype: Any) -> Any:
     try:
         known = numpy.dtype(dtype)
     except TypeError:
-        return dtype  # which NumPy refuses itself
+        return dtype  # NumPy raises
     if not is_numeric(known):
         raise TypeError(f"the array API standard has no data type for NumPy's {known}")
     return known if known.isnative else known.newbyteorder("=")
 
 
 # Data types registered with NumPy: ml_dtypes' bfloat16, float8 and int4. NumPy computes with them,
-# but ``isdtype``, ``finfo`` and ``iinfo`` know its own alone. PyTorch and JAX count theirs among
-# the real floating-point and the integer ones: so they do here.
+# but ``isdtype``, ``finfo`` and ``iinfo`` only know its own. PyTorch and JAX count theirs as real
+# floating-point and integer types: so does this module.
 
 _KINDS = (
     ("bool",),
@@ -54,7 +54,7 @@ _KINDS = (
 
 
 def _extended(x: Any) -> numpy.dtype | None:
-    """The data type of ml_dtypes that ``x`` means or has; None for other data types."""
+    """Return the ml_dtypes data type that ``x`` is or has, or None."""
     if isinstance(x, type) and not issubclass(x, numpy.generic):
         return None
     dtype = x if isinstance(x, numpy.dtype | type) else getattr(x, "dtype", None)
@@ -65,7 +65,7 @@ def _extended(x: Any) -> numpy.dtype | None:
 
 
 def isdtype(plain: Callable[..., bool]) -> Callable[..., bool]:
-    """``isdtype`` that knows the kinds of ml_dtypes' data types."""
+    """Make ``isdtype`` that knows the kinds of ml_dtypes' data types."""
 
     def isdtype(dtype: Any, kind: Any) -> bool:
         extended = _extended(dtype)
@@ -77,7 +77,7 @@ def isdtype(plain: Callable[..., bool]) -> Callable[..., bool]:
                 if extended == each:
                     return True
                 continue
-            plain(numpy.dtype("f4"), each)  # which refuses what is no kind
+            plain(numpy.dtype("f4"), each)  # raises for an invalid kind
             if each in found:
                 return True
         return False
@@ -93,14 +93,14 @@ def _kinds(dtype: numpy.dtype) -> tuple[str, ...]:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """``result_type`` that knows what NumPy's operators make of ml_dtypes' data types."""
+    """Compute ``result_type``, with NumPy's operators' results for ml_dtypes' data types."""
     if not any(_extended(x) is not None for x in arrays_and_dtypes):
         return xp.result_type(*arrays_and_dtypes)
     return numpy.dtype(_promoted(*arrays_and_dtypes))
 
 
 def _added(one: Any, another: Any) -> Any:
-    """The data type of a sum; that of both has not been registered for every pair."""
+    """Return the data type of a sum, since not every pair has a registered promotion."""
     one, another = numpy.dtype(one), numpy.dtype(another)
     return one if one == another else numpy.add.resolve_dtypes((one, another, None))[2]
 
@@ -115,7 +115,7 @@ _promoted = common_type(_added, _beside)
 
 
 def limits(plain: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    """``finfo`` or ``iinfo`` that asks ml_dtypes about its own data types."""
+    """Make ``finfo`` or ``iinfo`` that supports ml_dtypes' data types."""
 
     def function(type: Any, /) -> Any:
         extended = _extended(type)

@@ -1,6 +1,6 @@
-"""NumPy, through the array interface, which takes all strides and keeps the read-only flag.
+"""NumPy, through the array interface, which supports all strides and the read-only flag.
 
-bfloat16, float8 and the padded sub-byte types reach it as ml_dtypes views.
+bfloat16, float8 and the padded sub-byte types become ml_dtypes views.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from ...ndarrays import (
 if TYPE_CHECKING:
     from ...dlpack import ManagedTensor
 
-# Of a result of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
+# For results of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 WRITEABLE = 0x400
 C_ORDER, F_ORDER = 1, 2
 DENSE = C_ORDER | F_ORDER
 ALIGNED = 0x100
 WRITING = WRITEABLE | -1 << 31
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
-_USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of what follows `readonly`
+_USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of the fields after `readonly`
 _made: Any = tuple.__new__
 
 
@@ -75,7 +75,7 @@ class NumPy(Library):
 
     name = "numpy"
     exports_description = True
-    casts = frozenset(NATIVE)  # data types between which its own casts are
+    casts = frozenset(NATIVE)  # data types that its own casts connect
     accepts = Accepts(
         library="numpy",
         tested="2.4.6",
@@ -96,15 +96,15 @@ class NumPy(Library):
 
     @staticmethod
     def signature(x: np.ndarray) -> Hashable | None:
-        """Data type, flags, axes, emptiness; of what is not dense whether a stride is negative."""
+        """Return dtype, flags, axes, emptiness and, if not dense, whether a stride is negative."""
         flags = x.flags.num
-        if flags < 0:  # writable with a warning, which nobody's own conversion minds
+        if flags < 0:  # writable with a warning, which no library's own conversion handles
             return None
         if flags & DENSE:
             return x.dtype, flags, x.ndim, not x.size
         if flags & ALIGNED:
             least = min(x.strides)
-            if least >= 0:  # of an axis of one element it says nothing
+            if least >= 0:  # a negative stride may belong to an axis of one element
                 return x.dtype, flags, x.ndim, False, False
             if 1 not in x.shape:
                 return x.dtype, flags, x.ndim, False, True
@@ -127,7 +127,7 @@ class NumPy(Library):
             if flags & C_ORDER and not empty:
                 fields["repeated"] = False
         elif dtype.alignment != dtype.itemsize:
-            raise Finer("strides")  # where aligned does not mean that strides are whole elements
+            raise Finer("strides")  # an aligned array may have strides that are not multiples
         else:
             fields["negative"] = strided[0]
         return Signature.on_host(
@@ -150,7 +150,7 @@ class NumPy(Library):
             steps, whole = in_elements(shape, x.strides, x.itemsize)
             if whole:
                 readonly = x.flags.num & WRITING != WRITEABLE
-                # As the constructor does, at a third of the time.
+                # As the constructor does, in a third of the time.
                 return _made(
                     TensorInfo,
                     ("numpy", address_of(x), 0, shape, steps, plain, CPU, readonly, *_USUAL),
@@ -184,7 +184,7 @@ class NumPy(Library):
     def extent(self, x: np.ndarray) -> tuple[int, int]:
         if x.base is not None:
             return super().extent(x)
-        start = address_of(x)  # of memory of its own, which is dense
+        start = address_of(x)  # its own memory, which is dense
         return start, start + x.nbytes
 
     def may_change(self, x: np.ndarray) -> bool:
@@ -210,7 +210,7 @@ class NumPy(Library):
         strides = in_bytes(tensor.strides, dtype.itemsize)
         owner = tensor.owner
         if (
-            type(owner) is np.ndarray  # what was pinned, mostly
+            type(owner) is np.ndarray  # usually an array that was pinned
             and owner.dtype is dtype
             and owner.shape == shape
             and owner.strides == strides
@@ -218,7 +218,7 @@ class NumPy(Library):
             and address_of(owner) == tensor.pointer
         ):
             return owner.view()
-        plain = dtype.isbuiltin == 1  # not by kind: float8_e5m2 says "f", and then <f1
+        plain = dtype.isbuiltin == 1  # not by kind: float8_e5m2 has "f", and then <f1
         typestr = dtype.str if plain else f"|V{dtype.itemsize}"
         memory = Memory(tensor.pointer, shape, strides, typestr, tensor.readonly, tensor.owner)
         result = np.asarray(memory)
@@ -228,7 +228,7 @@ class NumPy(Library):
         return x.astype(x.dtype.newbyteorder("="), order="C")
 
     def copy(self, x: np.ndarray) -> np.ndarray | None:
-        # What no other library takes (objects, dates, another byte order) is still NumPy's to copy.
+        # NumPy copies arrays that no other library takes (objects, dates, another byte order).
         info = self.describe(x)
         return x.copy(order="C") if info.refused or info.pending else None
 
@@ -238,7 +238,7 @@ class NumPy(Library):
         return x.copy() if x.dtype.isnative else self.resolve(x)
 
     def copy_aligned(self, x: np.ndarray) -> np.ndarray | None:
-        """Copy a small array to memory that begins at a multiple of 64 bytes; else None."""
+        """Copy a small array to memory aligned to 64 bytes; return None for a larger one."""
         if x.size > SMALL:
             return None
         dtype = x.dtype
@@ -265,7 +265,7 @@ class NumPy(Library):
             and dst.shape == src.shape
             and dst.flags.writeable
             and (dst.flags.forc or not may_overlap_itself(dst.shape, dst.strides, dtype.itemsize))
-            # By the bounds alone. NumPy would mind that they overlap, but not of one axis.
+            # By their bounds. NumPy would check the overlap, but not with one axis.
             and not np.may_share_memory(dst, src)
         ):
             if src.size <= SMALL:
@@ -294,7 +294,7 @@ class NumPy(Library):
     def assign_cast(self, dst: np.ndarray, src: np.ndarray) -> bool:
         try:
             np.copyto(dst, src, casting="unsafe")
-        except TypeError:  # between float8 and its like ml_dtypes has no cast; float32 has them all
+        except TypeError:  # ml_dtypes only casts between float8 types through float32
             np.copyto(dst, src.astype(np.float32), casting="unsafe")
         return True
 

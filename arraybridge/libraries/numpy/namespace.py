@@ -12,7 +12,7 @@ from .corrections import CORRECTIONS, check_dtype
 
 
 def _reducing(ufunc: numpy.ufunc, dtype: Any = None) -> Callable[[numpy.ndarray], Any]:
-    """Return what NumPy's function ends in, half of whose time goes by on the way there."""
+    """Return the ufunc's reduction, which NumPy's function reaches in twice the time."""
     reduce = ufunc.reduce
 
     def function(x: numpy.ndarray) -> Any:

@@ -1,8 +1,8 @@
-"""Whether somebody may still write to the memory of an array that is read-only itself.
+"""Whether anybody may still write to the memory of a read-only array.
 
-The flag says what may be done through this array. It is no promise about the memory: a column of
-pandas, a view of a writable array, ``memoryview.toreadonly`` and a mapped file show memory that
-others write to. What the array is a view of tells, down to the owner of the memory.
+The flag only restricts this array. A column of pandas, a view of a writable array,
+``memoryview.toreadonly`` and a mapped file show memory that others write to. The chain of bases,
+down to the owner of the memory, decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...native.blocks import Block
 from ...native.pyapi import holds_alone
 from ...protocols.frames import speaks_arrow
 
-_WRITEABLE = 0x400  # without the warning of `flags.writeable`
+_WRITEABLE = 0x400  # read without the warning of `flags.writeable`
 _HOLDS = (
     (np.ndarray, "base"),
     (memoryview, "obj"),
@@ -29,7 +29,7 @@ _HOLDS = (
 def is_frozen(x: np.ndarray) -> bool:
     """Whether nobody can write to the memory of a read-only array.
 
-    Something writable under it counts where anybody else refers to it: else nobody reaches it but
+    A writable base counts only if something else refers to it: otherwise it can only be reached
     through `x`.
     """
     owner: Any = x
@@ -49,11 +49,11 @@ def is_frozen(x: np.ndarray) -> bool:
 
 
 def _never_changes(owner: Any) -> bool:
-    """Whether the memory of an object that holds it itself never changes."""
+    """Whether the memory that an object itself holds never changes."""
     kind = type(owner)
     if kind is bytes:
         return True
-    if speaks_arrow(kind):  # so do Arrays, over whatever memory
+    if speaks_arrow(kind):  # Arrays do too, over any memory
         return not hasattr(kind, "__arraybridge__")
     library = RECORDS[kind].library
     return library is not None and library.accepts.immutable

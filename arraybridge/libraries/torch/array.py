@@ -1,18 +1,17 @@
 """The array API standard over Arrays of PyTorch.
 
-Autograd goes through Arrays as through tensors: of ``y = xp.sum(x * x)`` take
-``y.native.backward()``. An Array goes in and out of ``torch.func.vmap``, ``jvp``, ``vjp``,
-``jacrev`` and ``jacfwd``, as a pytree of one leaf; where torch insists on a tensor (the loss of
-``grad`` and ``grad_and_value``) hand it ``x.native``::
+Autograd sees Arrays as tensors: for ``y = xp.sum(x * x)`` call ``y.native.backward()``. An Array
+passes through ``torch.func.vmap``, ``jvp``, ``vjp``, ``jacrev`` and ``jacfwd`` as a pytree of one
+leaf. If torch requires a tensor (the loss of ``grad`` and ``grad_and_value``), pass ``x.native``::
 
     torch.func.grad(lambda x: xp.sum(x**2).native)(x)  # the gradient is an Array
 
-``torch.compile`` traces both namespaces in one graph, all operators of Arrays but ``@``, which it
-refuses for anything but tensors: write ``xp.matmul(x, y)`` there.
+``torch.compile`` traces both namespaces in one graph, and all operators of Arrays except ``@``,
+which it only accepts for tensors: write ``xp.matmul(x, y)`` there.
 
-uint16, uint32 and uint64, and whatever else PyTorch has no kernel for, run in NumPy (in CuPy on
-CUDA) on the same memory. A tensor that tracks gradients, or that a transformation traces, cannot:
-that is a NotImplementedError.
+uint16, uint32, uint64 and other dtypes without a PyTorch kernel run in NumPy (on CUDA in CuPy) on
+the same memory. A tensor that tracks gradients, or that a transformation traces, cannot: this
+raises NotImplementedError.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from . import indexing
 from .namespace import DTYPES, TABLE, WIDE, native
 from .state import has_storage
 
-# Called directly, which takes less time than by way of the operator; the rest takes as long, and
-# torch.matmul says of a number what the operator does not.
+# Called directly, which is faster than through the operator. The other functions are not faster,
+# and torch.matmul has another message for a number.
 _FUNCTIONS = {
     "add": torch.add,
     "subtract": torch.sub,
@@ -68,9 +67,9 @@ class TorchArray(NativeArray):
         x = self._native
         try:
             readable = x.is_meta or x._is_zerotensor() or has_storage(x)
-        except Exception:  # of a transformation, which prints what it wraps
+        except Exception:  # a transformation, which prints what it wraps
             readable = True
-        # torch's own repr ends the process where the storage was resized to nothing.
+        # torch's own repr aborts if the storage was resized to 0.
         return repr(x) if readable else "<its storage was resized>"
 
     @classmethod
@@ -87,17 +86,17 @@ class TorchArray(NativeArray):
 
     @property
     def dtype(self) -> DType:
-        """The data type: PyTorch's to PyTorch, NumPy's to NumPy; equal to ``xp.float32``."""
+        """The data type: PyTorch's for PyTorch, NumPy's for NumPy; equal to ``xp.float32``."""
         return _GIVEN[self._native.dtype]
 
     def __int__(self) -> int:
-        return int(self._zero_dimensional("int").item())  # which does uint64, as int() does not
+        return int(self._zero_dimensional("int").item())  # it supports uint64, which int() does not
 
     def __bool__(self) -> bool:
         return bool(self._zero_dimensional("bool").item())
 
 
-_GIVEN = DTYPES.given  # of the module, not of a closure: torch.compile follows it everywhere
+_GIVEN = DTYPES.given  # a global, not a closure: torch.compile always follows it
 
 
 def _flatten(array: Any) -> tuple[list[Any], None]:
@@ -106,7 +105,7 @@ def _flatten(array: Any) -> tuple[list[Any], None]:
 
 def _unflatten(leaves: Any, _: None) -> Any:
     (leaf,) = leaves
-    # jacrev builds a tree of trees, and the placeholders of some transformations are no tensors.
+    # jacrev nests trees, and some transformations' placeholders are not tensors.
     return leaf if isinstance(leaf, TorchArray) else TorchArray._of(leaf)
 
 

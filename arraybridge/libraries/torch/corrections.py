@@ -1,4 +1,4 @@
-"""Where PyTorch departs from the standard, besides type promotion."""
+"""Corrections of PyTorch's deviations from the standard, except type promotion."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
 
 
 def _described(plain: Any) -> Any:
-    """``finfo`` or ``iinfo`` whose dtype is a dtype; torch's own has its name."""
+    """Make ``finfo`` or ``iinfo`` whose dtype is a dtype; torch's own has its name."""
 
     def function(type: Any, /) -> Corrected:
         own = plain(type)
@@ -43,7 +43,7 @@ def _described(plain: Any) -> Any:
 
 
 def can_cast(from_: Any, to: torch.dtype, /) -> bool:
-    """Test whether one dtype promotes to another; torch's own also allows narrowing."""
+    """Return whether one dtype promotes to another; torch's own also allows narrowing."""
     if isinstance(from_, torch.Tensor):
         from_ = from_.dtype
     return from_ == to or PROMOTED.get((from_, to)) == to
@@ -55,11 +55,11 @@ def can_cast(from_: Any, to: torch.dtype, /) -> bool:
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None, **kwargs: Any
 ) -> torch.Tensor:
-    """Create a tensor of numbers that the data type holds; gradients are kept."""
+    """Create a tensor of numbers that the data type holds; keep gradients."""
     if isinstance(obj, torch.Tensor):
         check_shape(obj)
-        device = obj.device if device is None else device  # torch's own default is another one
-        # torch's own warns of gradients, although it keeps them
+        device = obj.device if device is None else device  # torch's own default differs
+        # torch's own warns of gradients, although it keeps them.
         kwargs.setdefault("requires_grad", obj.requires_grad)
     elif dtype in _UNSIGNED:  # torch's own wraps negative numbers
         obj = numpy.asarray(obj, str(dtype).removeprefix("torch."), copy=copy)
@@ -86,11 +86,11 @@ def _from_numpy(x: numpy.ndarray, *, dtype: torch.dtype, device: Any) -> torch.T
 
 
 def _turned_zero(x: torch.Tensor) -> torch.Tensor:
-    """``-x`` with the derivative of ``x``."""
+    """Compute ``-x`` with the derivative of ``x``."""
     if not differentiated(x):
         return -x
     value = x.detach()
-    return -value - (value - x)  # less +0, which leaves -0 and +0 what they are
+    return -value - (value - x)  # minus +0, which preserves -0 and +0
 
 
 MEANS = Means(
@@ -104,14 +104,14 @@ MEANS = Means(
 
 
 def _floor_divide(x1: Any, x2: Any, /, **kwargs: Any) -> torch.Tensor:
-    """``floor_divide`` with a derivative (zero), which torch's own lacks."""
+    """Compute ``floor_divide`` with a derivative (zero), which torch's own lacks."""
     if isinstance(x1, torch.Tensor):
         return torch.div(x1, x2, rounding_mode="floor", **kwargs)
     return xp.floor_divide(x1, x2, **kwargs)
 
 
 def _complex_function(name: str) -> Function:
-    """A complex function that looks at values for special cases, unless it is traced."""
+    """Make a complex function that reads values for special cases, unless it is traced."""
     plain = getattr(xp, name)
     traced, eager = (_special(means, name) for means in (MEANS, MEANS._replace(eager=True)))
 
@@ -133,9 +133,9 @@ def _special(means: Means, name: str) -> Function:
 
 
 def _accumulating(plain: Function, own: Function) -> Function:
-    """``sum`` or ``prod`` whose result is unsigned if the elements are.
+    """Make ``sum`` or ``prod`` whose result is unsigned if the elements are.
 
-    It is computed as int64, which has the same bits, as few functions take uint64.
+    They are computed as int64, which has the same bits, since few functions support uint64.
     """
 
     def function(
@@ -148,19 +148,19 @@ def _accumulating(plain: Function, own: Function) -> Function:
             return own(x, dtype=dtype, **kwargs)
         if isinstance(axis, int):
             return own(x, axis, dtype=dtype, keepdims=keepdims, **kwargs)
-        # Several axes, or none, of which torch makes all.
+        # Several axes, or none, which torch reads as all.
         return plain(x, axis=axis, dtype=dtype, keepdims=keepdims, **kwargs)
 
     return replacing(function, plain)
 
 
 def _alone(own: Function, accumulating: Function) -> Function:
-    """Return what ``sum`` or ``prod`` does with a single tensor."""
+    """Return ``sum`` or ``prod`` of a single tensor without keywords."""
     return lambda x: accumulating(x) if x.dtype in _UNSIGNED else own(x)
 
 
 def _cumulative(plain: Function, own: Function) -> Function:
-    """``cumulative_sum`` or ``cumulative_prod`` whose result is unsigned if the elements are."""
+    """Make ``cumulative_sum`` or ``cumulative_prod`` that keeps unsigned integers unsigned."""
 
     def function(
         x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False,
@@ -191,16 +191,16 @@ ALONE = {
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """Sums of the diagonals of a stack of matrices."""
+    """Return the sums of the diagonals of a stack of matrices."""
     return _sum(torch.diagonal(x, offset=offset, dim1=-2, dim2=-1), axis=-1, dtype=dtype)
 
 
 def _deviating(own: Function) -> Function:
-    """``std`` or ``var`` with any correction, along no axis too."""
+    """Make ``std`` or ``var`` with any correction, along no axis too."""
 
     def plain(x: Any, axis: Any, correction: float, keepdims: bool, **kwargs: Any) -> Any:
         axes = tuple(range(x.ndim)) if axis is None else axis
-        if axes == ():  # of one element each; torch's own would take all axes
+        if axes == ():  # one element each; torch's own would reduce all axes
             return own(x.unsqueeze(-1), -1, correction=correction, **kwargs)
         return own(x, axes, correction=correction, keepdim=keepdims, **kwargs)
 
@@ -209,10 +209,10 @@ def _deviating(own: Function) -> Function:
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Count nonzero elements; along no axes each counts for itself."""
+    """Count nonzero elements; along no axes, each separately."""
     if not isinstance(axis, int | tuple | None):
-        axis = operator.index(axis)  # array-api-compat mistakes integers of NumPy with keepdims
-    if axis == ():  # torch's own would take all axes
+        axis = operator.index(axis)  # array-api-compat misreads NumPy integers with keepdims
+    if axis == ():  # torch's own would reduce all axes
         return (x != 0).long()
     if keepdims:
         return xp.count_nonzero(x, axis=axis, keepdims=True)
@@ -220,7 +220,7 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
-    """Roll elements; shifts and axes broadcast, and along no axes nothing moves."""
+    """Roll elements; shifts and axes broadcast, and without axes nothing moves."""
     if axis is None:
         shift = sum(shift) if isinstance(shift, tuple) else shift
         return torch.roll(x, shift, **kwargs)
@@ -240,7 +240,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None, **kwargs: Any) -> Any:
 def vector_norm(
     x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2, **kwargs: Any
 ) -> Any:
-    """Norms of vectors, of one element each along no axes; of none, as sums and powers give."""
+    """Compute norms of vectors: of single elements along no axes, and of empty ones."""
     if axis == ():
         return xp.linalg.vector_norm(x.unsqueeze(-1), axis=-1, ord=ord, **kwargs)
     refused_empty = (ord < 0 or ord == math.inf) and ord != -math.inf
@@ -251,11 +251,11 @@ def vector_norm(
 
 
 def unique_all(x: Any, /) -> xp.UniqueAllResult:
-    """Unique values, first indices, inverse indices and counts."""
+    """Return unique values, first indices, inverse indices and counts."""
     flat = x.reshape(-1)
     ordered, order = torch.sort(flat, stable=True)
     first = torch.ones(flat.shape, dtype=torch.bool, device=x.device)
-    first[1:] = ordered[1:] != ordered[:-1]  # each NaN is a value of its own
+    first[1:] = ordered[1:] != ordered[:-1]  # each NaN is a separate value
     starts = torch.nonzero(first)[:, 0]
     inverse = torch.empty_like(order)
     inverse[order] = torch.cumsum(first, 0) - 1
@@ -270,27 +270,26 @@ _OTHER_INTEGERS = _UNSIGNED | {torch.int8, torch.int16, torch.int32}
 
 
 def _long(x: Any) -> Any:
-    """Integers as int64, which torch takes everywhere.
+    """Convert integers to int64, which torch always accepts.
 
-    It holds the negative indices too, which are brought into the range by an addition that narrow
-    integers would overflow in.
+    It also holds the negative indices, to which an extent is added; narrow integers would overflow.
     """
     return x.long() if isinstance(x, torch.Tensor) and x.dtype in _OTHER_INTEGERS else x
 
 
 def _out_of_bounds(error: Exception) -> Exception:
-    """An IndexError for an index out of bounds, whatever the dtype; other errors as they are."""
+    """Return an IndexError for an index out of bounds of any dtype; other errors as they are."""
     said = str(error)
     return IndexError(said) if "out of" in said and "bounds" in said else error
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None, **kwargs: Any) -> torch.Tensor:
-    """Elements along an axis, by their indices."""
+    """Return elements along an axis by their indices."""
     if axis is None:
         if x.ndim != 1:
-            raise ValueError("take needs an axis where there are several")
+            raise ValueError("take needs axis= for an array of several axes")
         axis = 0
-    if indices.__class__ is int:  # beyond the standard: the axis goes, as of NumPy's
+    if indices.__class__ is int:  # beyond the standard: drop the axis, as NumPy does
         return x.select(axis, indices)
     indices = _long(indices)
     indices = torch.where(indices < 0, indices + x.shape[axis], indices)
@@ -301,10 +300,10 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None, **kwargs: Any) -> 
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> torch.Tensor:
-    """Elements along an axis, by indices of their own for each place of the other axes.
+    """Return elements along an axis by separate indices for each place of the other axes.
 
-    torch's own takes index 5 of 4 elements for index 1. `gather` checks at no cost on the CPU; on a
-    device its check would end the process.
+    torch's own reads index 5 of 4 elements as index 1. On the CPU `gather` checks at no cost; on a
+    device its check would abort the process.
     """
     indices = _long(indices)
     if not -x.ndim <= axis < x.ndim:
@@ -326,7 +325,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> torch.Tensor:
 
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> torch.Tensor:
-    """Elements, each so many times."""
+    """Repeat each element a number of times."""
     return torch.repeat_interleave(x, _long(repeats), axis)
 
 
@@ -353,7 +352,7 @@ def searchsorted(
 
 
 def _without_nan(x1: torch.Tensor, x2: torch.Tensor, sorter: Any) -> bool:
-    """Whether a quick look finds no NaN: on the CPU, where nothing is traced."""
+    """Whether a quick check finds no NaN: on the CPU, if nothing is traced."""
     if x1.device.type != "cpu" or transformed():
         return False
     if not x1.numel():
@@ -366,7 +365,7 @@ def _without_nan(x1: torch.Tensor, x2: torch.Tensor, sorter: Any) -> bool:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that all broadcast to."""
+    """Return the shape to which all broadcast."""
     try:
         return tuple(torch.broadcast_shapes(*shapes))
     except RuntimeError as error:
@@ -374,29 +373,29 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[torch.Tensor, ...]:
-    """Arrays as views of the shape that all broadcast to."""
+    """Return arrays as views of the shape to which all broadcast."""
     if not arrays:
         return ()
     try:
         shape = torch.broadcast_tensors(*arrays)[0].shape
     except RuntimeError as error:
         raise _refusal([tuple(x.shape) for x in arrays]) from error
-    return tuple([x.expand(shape) for x in arrays])  # broadcast_tensors may give `x` itself
+    return tuple([x.expand(shape) for x in arrays])  # broadcast_tensors may return `x` itself
 
 
 def broadcast_to(x: Any, /, shape: Any) -> torch.Tensor:
-    """An array as a view of a shape that it broadcasts to."""
+    """Return an array as a view of a shape to which it broadcasts."""
     try:
         return torch.broadcast_to(x, shape)
     except RuntimeError as error:
         raise ValueError(
-            f"an array of the shape {tuple(x.shape)} could not be broadcast to {tuple(shape)}"
+            f"an array of shape {tuple(x.shape)} cannot be broadcast to {tuple(shape)}"
         ) from error
 
 
 def _refusal(shapes: Any) -> ValueError:
     given = ", ".join(map(str, shapes))
-    return ValueError(f"the shapes {given} could not be broadcast to a single one")
+    return ValueError(f"the shapes {given} cannot be broadcast to a single shape")
 
 
 _NONE = "no issue known"

@@ -1,7 +1,7 @@
 """PyTorch. It has no read-only tensors and aborts on negative strides: both are copied first.
 
-Its C exchange API imports; it skips the guards for gradients, conjugate and negative bits, so
-:meth:`Torch.describe` looks at those first.
+Its C exchange API imports, without checks for gradients, conjugate and negative bits, so
+:meth:`Torch.describe` checks those first.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ if TYPE_CHECKING:
     from ...dlpack import ManagedTensor
 
 _CUDA = DeviceType.CUDA
-# A handle in 0.1 µs, where ``torch.cuda.current_stream`` makes an object; builds for CUDA have it.
+# A handle in 0.1 µs; ``torch.cuda.current_stream`` makes an object. Builds for CUDA have it.
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _STRIDED = torch.strided
-_USUAL = tuple(TensorInfo._field_defaults.values())  # of what follows `device`
+_USUAL = tuple(TensorInfo._field_defaults.values())  # of the fields after `device`
 _made: Any = tuple.__new__
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 _IN_NUMPY = frozenset(DLPACK_DTYPES[dtype] for dtype in IN_NUMPY)
-# Those that NumPy has by ml_dtypes: PyTorch gives it their bits as integers.
+# The dtypes that NumPy has through ml_dtypes: PyTorch passes their bits as integers.
 _AS_BITS = frozenset(
     kind
     for kind in TORCH_DTYPES
@@ -80,9 +80,9 @@ _AS_BITS = frozenset(
 
 
 def by_numpy(tensor: ManagedTensor) -> torch.Tensor | None:
-    """Wrap host memory by way of a NumPy array, which takes half the time; None where it is not so.
+    """Wrap host memory through a NumPy array, in half the time; None if that is impossible.
 
-    NumPy's array may be written, as PyTorch's tensors may: the plan has looked at read-only memory.
+    The NumPy array is writable, as PyTorch's tensors are: the plan has checked read-only memory.
     """
     kind = _TYPESTRS.get(tensor.dtype)
     shape = tensor.shape
@@ -96,7 +96,7 @@ def by_numpy(tensor: ManagedTensor) -> torch.Tensor | None:
 _TYPESTRS = {kind: np.dtype(kind.name).str for t, kind in DLPACK_DTYPES.items() if t in IN_NUMPY}
 
 
-#: Share by ``torch.from_numpy``, which minds strides of axes of one element.
+#: Share by ``torch.from_numpy``, which refuses unusual strides of axes of one element.
 from_numpy: Callable[[np.ndarray], torch.Tensor] = or_else(
     torch.from_numpy, ValueError, lambda x: torch.from_numpy(with_plain_strides(x))
 )
@@ -117,9 +117,9 @@ def _from_read_only(x: np.ndarray, _from: Any = torch.utils.dlpack.from_dlpack) 
 
 
 def to_numpy(x: torch.Tensor) -> np.ndarray:
-    """Share by ``Tensor.numpy``, from which on the storage cannot be resized.
+    """Share by ``Tensor.numpy``, after which the storage cannot be resized.
 
-    Another thread may have done so before, or have given the tensor another storage.
+    Another thread may have resized it before, or replaced the tensor's storage.
     """
     unsure = may_lack(x)
     if unsure:
@@ -129,7 +129,7 @@ def to_numpy(x: torch.Tensor) -> np.ndarray:
     except RuntimeError:
         if x.numel():
             raise
-        return np.empty(x.shape, numpy_dtype(DLPACK_DTYPES[x.dtype]))  # of zeros in no memory
+        return np.empty(x.shape, numpy_dtype(DLPACK_DTYPES[x.dtype]))  # zeros without memory
     if unsure:
         check_storage(view.base)
     return view
@@ -140,7 +140,7 @@ if C is not None:
 
 
 def _bits_to_numpy(x: torch.Tensor) -> np.ndarray:
-    x = x.data  # `view` lets go of the GIL
+    x = x.data  # `view` releases the GIL
     check_storage(x)
     bits = x.view(BITS[x.itemsize]).numpy()
     check_storage(bits.base)
@@ -148,7 +148,7 @@ def _bits_to_numpy(x: torch.Tensor) -> np.ndarray:
 
 
 def check_storage(x: torch.Tensor) -> None:
-    """Raise RuntimeError if the storage lacks elements: read, they would be other memory."""
+    """Raise RuntimeError if the storage is too small: reading would leave its memory."""
     if not in_storage(x):
         raise RuntimeError("the storage of the tensor was resized")
 
@@ -185,14 +185,14 @@ class Torch(Library):
         dtypes=frozenset(dtype.name for dtype in DLPACK_DTYPES.values()) | {"float4_e2m1fnx2"},
         devices=built_for(),
         strides="non-negative",
-        aligned=frozenset({"complex128"}),  # 10 of 55 operations crash elsewhere
+        aligned=frozenset({"complex128"}),  # 10 of 55 operations crash without
     )
 
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, torch.Tensor)
 
     edges = EDGES
-    modes = staticmethod(modes)  # fake tensors and their like
+    modes = staticmethod(modes)  # such as fake tensors
 
     def has_edges(self, array_type: type) -> bool:
         return array_type in _PLAIN
@@ -206,7 +206,7 @@ class Torch(Library):
         _forward: Any = forward_ad,
         _complex: frozenset[torch.dtype] = COMPLEX,
     ) -> Hashable | None:
-        """Data type, axes, C order, negative and conjugate bit, device; of plain tensors."""
+        """Return dtype, axes, C order, negative and conjugate bit, device; None if not plain."""
         on_host = x.is_cpu
         if (
             not (on_host or x.is_cuda)
@@ -233,7 +233,7 @@ class Torch(Library):
     def decode(self, key: Any) -> Signature:
         dtype, ndim, c_order, negated, conjugated, place = key
         kind = DLPACK_DTYPES.get(dtype)
-        if kind is None or negated:  # what has no DLPack type; what may not be negated
+        if kind is None or negated:  # no DLPack type, or a dtype that cannot be negated
             raise Finer("refused")
         fields: dict[str, Any] = {"compact": True} if c_order else {"empty": False}
         return Signature.on_host(
@@ -266,7 +266,7 @@ class Torch(Library):
                 return self._described(x)
             end = (start + span_of(x)) * dtype.itemsize
             if data and data != start * dtype.itemsize and end <= x.untyped_storage().nbytes():
-                # As the constructor does, at a third of the time.
+                # As the constructor does, in a third of the time.
                 return _made(
                     TensorInfo, ("torch", data, 0, tuple(x.shape), x.stride(), dtype, CPU, *_USUAL)
                 )
@@ -334,9 +334,9 @@ class Torch(Library):
         return x.layout is _strided and not x.is_meta and not x.is_nested
 
     def check_supported(self, x: torch.Tensor, *, read: bool = False) -> None:
-        supported = self.supports(x) or x.is_meta  # functions compute the shapes of those
+        supported = self.supports(x) or x.is_meta  # functions compute the shapes of meta tensors
         refused = not supported or x.dtype not in DLPACK_DTYPES  # quantized numbers
-        read = read and not torch.compiler.is_compiling()  # whose tensors have no storage to ask
+        read = read and not torch.compiler.is_compiling()  # its tensors have no storage
         if read and type(x) in _PLAIN and x.is_cpu and not (modes() or transformed()):
             refused = refused or not (x._is_zerotensor() or has_storage(x))
         if refused:
@@ -348,23 +348,23 @@ class Torch(Library):
         if info.device.type == DeviceType.CPU:
             return self.export_described(x, info)
         if info.device.type == _CUDA:
-            # PyTorch's own __dlpack__ takes no stream for no order, and refuses the per-thread one.
+            # PyTorch's own __dlpack__ reads None as no ordering, and refuses the per-thread stream.
             if stream != -1:
                 from ...kernels.cuda import context
 
                 context.order(info.device.id, stream, self.current_stream(info.device))
             return super().export_described(x, info)
-        # An alias has the storage still when ``x`` has another.
+        # An alias keeps the storage even if ``x`` gets another.
         tensor = dlpack.acquire(x.detach(), stream=stream)
-        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot mark it
         return tensor
 
     def alias(self, x: torch.Tensor) -> torch.Tensor:
         if (
             type(x) in _PLAIN
-            and not x.requires_grad  # which `data` forgets, as it does a tangent
+            and not x.requires_grad  # `data` forgets it, and a tangent
             and forward_ad._current_level < 0
-            and not modes()  # fake tensors and their like
+            and not modes()  # such as fake tensors
         ):
             try:
                 return x.data
@@ -373,15 +373,15 @@ class Torch(Library):
         return x
 
     def memory_owner(self, x: torch.Tensor, info: TensorInfo) -> object:
-        """NumPy's array: an alias of the storage, which from then on cannot be resized.
+        """Return a NumPy array: an alias of the storage, which then cannot be resized.
 
         The tensor itself can be given another storage (``x.data = ``, ``set_``, ``swap_tensors``),
-        and an alias alone would not keep ``resize_`` from moving the one that it has.
+        and an alias that is a tensor would not stop ``resize_`` from moving the storage.
         """
         if info.device != CPU:
             return x.detach()
         if modes():
-            with torch._C._DisableTorchDispatch():  # fake tensors and their like
+            with torch._C._DisableTorchDispatch():  # such as fake tensors
                 return self._pinned(x, info)
         return self._pinned(x, info)
 
@@ -389,9 +389,9 @@ class Torch(Library):
     def _pinned(x: torch.Tensor, info: TensorInfo) -> object:
         try:
             owner = (x if x.dtype in IN_NUMPY else x.view(BITS[x.itemsize])).numpy()
-        except (RuntimeError, ValueError):  # inside torch.func.grad; more axes than NumPy has
+        except (RuntimeError, ValueError):  # inside torch.func.grad; more axes than NumPy supports
             owner = x.untyped_storage()
-        # From here on its storage cannot be resized.
+        # From now on its storage cannot be resized.
         if x.data_ptr() != info.data or lacks_memory(x, info.data):
             raise ConversionError("the tensor got other memory meanwhile: convert it again")
         return owner
@@ -422,9 +422,9 @@ class Torch(Library):
     def copy_small(self, x: torch.Tensor) -> torch.Tensor | None:
         if x.numel() > SMALL:
             return None
-        x = x.data  # what else `alias` asks the signature has said
+        x = x.data  # the signature has checked the rest of `alias`
         check_storage(x)
-        if x.is_contiguous():  # conjugate bits are applied in any case
+        if x.is_contiguous():  # conjugate bits are applied in either case
             return x.clone()
         return x.clone(memory_format=torch.contiguous_format)
 
@@ -442,7 +442,7 @@ class Torch(Library):
         stream = _raw_stream(device.id) or (1 if device.type == DeviceType.CUDA else 0)
         try:
             kernel.compact(block.data_ptr(), data, x.shape, x.stride(), x.itemsize, stream, device)
-        except NoKernel:  # there is no compiler: the planned way knows by now
+        except NoKernel:  # there is no compiler: the plan knows
             return None
         return block
 
@@ -497,10 +497,10 @@ class Torch(Library):
         return torch.empty(info.shape, dtype=kind, device=self.native_device(info.device))
 
     def read_on(self, x: torch.Tensor, device: Device, stream: int | None) -> None:
-        """Keep memory of others, whose storage cannot be resized; else let PyTorch's stream wait.
+        """Keep memory whose storage cannot be resized; else let PyTorch's stream wait.
 
-        Not by `Tensor.record_stream`: that uses the stream when the memory is freed, and whoever
-        made the stream may have destroyed it by then.
+        `Tensor.record_stream` uses the stream when the memory is freed, by when it may have been
+        destroyed.
         """
         if device.type == _CUDA and stream is not None and not x.untyped_storage().resizable():
             from ...kernels.cuda import context

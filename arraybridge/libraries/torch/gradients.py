@@ -1,8 +1,8 @@
 """Gradients of PyTorch, across functions of other libraries and for callers of other libraries.
 
-A call of another library's function is one node of PyTorch's graph (``torch.autograd.Function``),
-which saves its tensors, so that PyTorch notices when they are written before ``backward``. Under
-``create_graph=True`` and in ``torch.func`` the gradient is such a call itself.
+A call of another library's function is one node of PyTorch's graph (``torch.autograd.Function``).
+It saves its tensors, so that PyTorch detects writes to them before ``backward``. Under
+``create_graph=True`` and in ``torch.func`` the gradient is such a call too.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class TorchGradients(Differentiation):
                 outcome = flat(fakes)
             except Exception as error:
                 error.add_note(
-                    f"{flat.options.function} was called with fake tensors, to learn the shapes of "
-                    "its results before there are values: pass result_shape_dtypes= to adapt where "
-                    "it looks at values"
+                    f"{flat.options.function} was called with fake tensors, to find the shapes of "
+                    "its results before there are values: pass result_shape_dtypes= to adapt if it "
+                    "reads values"
                 )
                 raise
             floats, others = map(_shape, outcome.floats), map(_shape, outcome.others)
@@ -112,9 +112,9 @@ def _shape(x: torch.Tensor) -> Shape:
 
 
 def _fakes_only(mode: Any) -> Any:
-    """Return a mode that gives operations fake tensors in place of a module's parameters, say.
+    """Return a mode that replaces real tensors, such as a module's parameters, by fake ones.
 
-    FakeTensorMode by itself computes what has real tensors alone: a buffer would be written.
+    FakeTensorMode itself computes operations on real tensors: a buffer would be written.
     """
     from torch._subclasses.fake_tensor import FakeTensor
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -145,7 +145,7 @@ class _Call:
     def run(
         self, tensors: Sequence[torch.Tensor], *, linearize: bool = True
     ) -> tuple[torch.Tensor, ...]:
-        """Call the function, outside the graph; return the arrays of its result."""
+        """Call the function outside the graph; return the arrays in its result."""
         flat = self.flat
         seen = [flat.argument(x.detach()) for x in tensors]
         if linearize:
@@ -156,7 +156,7 @@ class _Call:
         return tuple([flat.result(x, "torch") for x in (*outcome.floats, *outcome.others)])
 
     def result(self, arrays: Sequence[torch.Tensor]) -> Any:
-        """Return what the function returned, with arrays of the caller."""
+        """Return the function's result, with arrays of the caller."""
         return self.rebuilt(arrays[: self.floats], arrays[self.floats :])
 
     def gradients(
@@ -165,7 +165,7 @@ class _Call:
         wanted: Sequence[bool],
         maps: Sequence[Sequence[int | None]] = (),
     ) -> Iterator[torch.Tensor]:
-        """Pull cotangents back, outside the graph; ``maps`` are the axes of stacks of them."""
+        """Pull cotangents back outside the graph; ``maps`` are the axes of stacks of them."""
         flat, pull = self.flat, self.pull
         assert pull is not None
         for axes in maps:
@@ -175,7 +175,7 @@ class _Call:
 
 
 def _recorded(call: _Call, tensors: Sequence[torch.Tensor]) -> Any:
-    # What can be transform_level reads the signature of `forward` in every call, 30 µs.
+    # A class for transformations reads the signature of `forward` in every call, 30 µs.
     node = Adapted if transform_level() is None else Transformed
     results = node.apply(call, *tensors)
     return call.result(results)
@@ -196,7 +196,7 @@ class Adapted(torch.autograd.Function):  # type: ignore[misc]
         tensors = saved[: ctx.count]
         floats, levels = _unstacked(cotangents[: ctx.floats])
         wanted = ctx.needs_input_grad[1:]
-        call = getattr(keeper, "call", None)  # what packs saved tensors may have lost it
+        call = getattr(keeper, "call", None)  # code that packs saved tensors may have lost it
         if call is None or call.pull is None or _grad_enabled() or transform_level() is not None:
             given = [g is not None for g in floats]
             flat = ctx.flat.gradient(wanted, given)
@@ -235,29 +235,28 @@ class Transformed(torch.autograd.Function):  # type: ignore[misc]
 
 def _save(ctx: Any, call: _Call, tensors: Sequence[torch.Tensor]) -> None:
     keeper = torch.empty(0)
-    keeper.call = call  # freed with what is saved
+    keeper.call = call  # freed with the saved tensors
     ctx.flat, ctx.floats, ctx.count = call.flat, call.floats, len(tensors)
     ctx.save_for_backward(*tensors, *call.flat.constants, keeper)
     ctx.set_materialize_grads(False)
 
 
 # Stacks of cotangents, which is_grads_batched=True passes to `backward` as single ones:
-# torch.autograd.grad maps the graph by PyTorch's older vmap, of which neither torch.func nor
-# torch.autograd.Function knows. The tensors that `backward` gets have no memory, and an axis that
-# does not show, at a level of its own.
+# torch.autograd.grad maps the graph by PyTorch's older vmap, which neither torch.func nor
+# torch.autograd.Function supports. The tensors that `backward` gets have no memory, and a hidden
+# axis at a separate level.
 
 _internals: Any = torch._C
 _is_stack = getattr(_internals._functorch, "is_legacy_batchedtensor", None) or (lambda x: False)
 
-#: A level, and for each of some tensors its axis there: 0, or None.
+#: A level, and the axis of each tensor there: 0, or None.
 _Level = tuple[int, list[int | None]]
 
 
 def _unstacked(tensors: Sequence[Any]) -> tuple[list[Any], list[_Level]]:
-    """Show the axes that are mapped, as the first ones of tensors; some may be None.
+    """Make the mapped axes of tensors, some of which may be None, their first ones.
 
-    The levels have the outermost first, as in the tensors' shapes; there are none if none was a
-    stack.
+    The levels have the outermost first, as in the shapes; there are none if no tensor was a stack.
     """
     found = list(tensors)
     levels: list[_Level] = []
@@ -273,7 +272,7 @@ def _unstacked(tensors: Sequence[Any]) -> tuple[list[Any], list[_Level]]:
 
 
 def _stacked(x: torch.Tensor, levels: Sequence[_Level]) -> torch.Tensor:
-    """Hide the first axes of a tensor, which `_unstacked` has shown of others."""
+    """Hide the first axes of a tensor, as they were before `_unstacked`."""
     for level, _ in levels:
         x = _internals._VariableFunctions._add_batch_dim(x, 0, level)
     return x
@@ -287,7 +286,7 @@ def _depth() -> int:
 
 
 def _shown(x: torch.Tensor, level: int, size: int) -> torch.Tensor:
-    """Show the axis of a level; of a tensor that has none there, one of a size."""
+    """Show the axis of a level, or add one of the given size."""
     shown: torch.Tensor = _internals._VariableFunctions._remove_batch_dim(x, level, size, 0)
     return shown
 

@@ -1,7 +1,7 @@
 """Corrected indexing for PyTorch: negative steps, arrays of any integer type, unsigned elements.
 
-An integer beside an index array counts as one, as in NumPy, which decides where the axes of the
-arrays lie: PyTorch selects first, and then finds the arrays side by side.
+An integer combined with an index array counts as one, as in NumPy, which decides the position of
+the arrays' axes: PyTorch selects first, and then sees the arrays as adjacent.
 
 Elements of uint16, uint32 and uint64 are moved as the signed integers of the same bits, which have
 all kernels on every device.
@@ -24,14 +24,14 @@ _ARRAYS = (torch.Tensor, numpy.ndarray, list, tuple, range)
 
 
 def get(native: torch.Tensor, key: Any) -> torch.Tensor:
-    """Get elements: a view where torch gives one, a copy where a step is negative."""
+    """Get elements: a view if torch returns one, a copy if a step is negative."""
     parts = key if key.__class__ is tuple else (key,)
     ellipses = 0
     for part in parts:
         if part is ...:
             ellipses += 1
             if ellipses > 1:
-                raise IndexError("an index can have one ellipsis only")
+                raise IndexError("an index can only have one ellipsis")
         elif part.__class__ is slice:
             if part.step is not None and part.step < 0:
                 break
@@ -55,9 +55,9 @@ def _get(native: torch.Tensor, parts: tuple[Any, ...], extra: int | None) -> tor
 
 
 def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
-    """Write elements into the memory of the array, and return the array.
+    """Write elements into the array's memory, and return the array.
 
-    If it is read-only, a written copy.
+    A read-only array is copied first, and the copy returned.
     """
     if native.__class__ is ReadOnlyTensor:
         native = native.clone()
@@ -90,35 +90,35 @@ def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
 
 
 def share(native: torch.Tensor, x: torch.Tensor) -> bool:
-    """Whether ``x`` may change while the array is written: they have memory in common.
+    """Whether ``x`` may change while the array is written, because they share memory.
 
-    torch refuses that if it notices, and else reads what has just been written. What is transformed
-    shows no memory; a compiler drops the copies that it does not need.
+    torch refuses that if it detects it, and else reads elements that were just written. Transformed
+    tensors show no memory; a compiler drops unnecessary copies.
     """
     return transformed() or torch._C._is_alias_of(native, x) or _meet(native, x)
 
 
 def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
-    """Whether the storages overlap, of tensors that another library made on the same memory."""
+    """Whether storages overlap that another library made over the same memory."""
     try:
         first, second = native.data_ptr(), x.data_ptr()
         if first > second:
             first, second, native, x = second, first, x, native
-        # No stride is negative: only the end of the first one matters.
+        # No stride is negative, so only the end of the first one matters.
         if native.is_contiguous():
             end = first + native.nbytes
         else:
             storage = native.untyped_storage()
             end = storage.data_ptr() + storage.nbytes()
-    except (RuntimeError, NotImplementedError):  # no memory to show: fake, sparse, wrapped tensors
+    except (RuntimeError, NotImplementedError):  # no memory: fake, sparse, wrapped tensors
         return False
     return second < end and native.device == x.device
 
 
 def of_shared_memory(in_place: Any) -> Any:
-    """Make an in-place operator correct for operands that share memory, and read-only memory.
+    """Make an in-place operator correct for operands that share memory, and for read-only memory.
 
-    torch refuses ``x += x[1]``, and gets ``x[:, 1:] += x[:, :-1]`` wrong.
+    torch refuses ``x += x[1]``, and computes ``x[:, 1:] += x[:, :-1]`` wrongly.
     """
 
     def operator(native: torch.Tensor, other: Any) -> torch.Tensor:
@@ -133,7 +133,7 @@ def of_shared_memory(in_place: Any) -> Any:
 
 
 def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
-    """Whether a value is already where it is to be written, as that of ``x[1:] += y`` is."""
+    """Whether a value already is where it would be written, as in ``x[1:] += y``."""
     if differentiated(native) or differentiated(value) or value.dtype != native.dtype:
         return False
     parts = key if key.__class__ is tuple else (key,)
@@ -150,9 +150,9 @@ def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
 def _parts(
     native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False
 ) -> tuple[tuple[Any, ...], int | None]:
-    """Convert the parts of an index to what torch reads as NumPy does.
+    """Convert the parts of an index to a form that torch reads as NumPy does.
 
-    Returned with them is an axis of extent 1 that the result has by these, and is not to have.
+    Also return an axis of extent 1 that the result has because of that, to be removed.
     """
     parts: list[Any] = []
     axis = 0
@@ -172,20 +172,20 @@ def _parts(
 
 
 def _tensor(part: Any, native: torch.Tensor) -> Any:
-    """Convert an index array or a nested sequence; an integer of no axes stays one."""
+    """Convert an index array or a nested sequence; a zero-dimensional integer is kept."""
     if isinstance(part, torch.Tensor):
         return part
     array = numpy.asarray(part)
-    if not (array.size or isinstance(part, numpy.ndarray)):  # float64, of an empty list
+    if not (array.size or isinstance(part, numpy.ndarray)):  # an empty list is float64
         array = array.astype(int)
     return torch.as_tensor(array, device=native.device)
 
 
 def _array(part: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
     if part.dtype is not torch.bool:
-        return part.long()  # torch would take uint8 for a mask
+        return part.long()  # torch would read uint8 as a mask
     if 0 in part.shape and part.shape != shape and len(shape) == part.ndim:
         pairs = zip(part.shape, shape, strict=True)
         if all(mask in (extent, 0) for mask, extent in pairs):
-            return part.new_zeros(shape)  # nothing is chosen
+            return part.new_zeros(shape)  # nothing is selected
     return part

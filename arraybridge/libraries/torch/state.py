@@ -85,7 +85,7 @@ def check_together(every: Sequence[Any]) -> None:
     if any(isinstance(x, torch.Tensor) and not hasattr(x, "fake_mode") for x in every):
         raise ConversionError(
             "fake tensors, which have no elements, do not compute with real ones: pass "
-            "x.fake_mode.from_tensor(y) in place of a real one, or no fake one"
+            "x.fake_mode.from_tensor(y) instead of a real one, or no fake one"
         )
 
 

@@ -114,7 +114,7 @@ def test_explain_has_the_data_type_that_was_asked_for(tmp_path) -> None:
         (["numpy", "numpy", "--state", "byteorder", "--dtype", "int8"], "int8 cannot be byteorder"),
         (["numpy", "numpy", "--shape", "99999999999,9999999"], "Unable to allocate"),
         (["--from", "numpy", "--to", "dask"], "dask has no arrays in memory"),
-        (["--from", "numpy", "--to", "polars"], "not made: convert to 'numpy'"),
+        (["--from", "numpy", "--to", "polars"], "inputs only, so convert to 'numpy'"),
         (["--from", "pyarrow", "--to", "numpy", "--dtype", "bool"], "use pyarrow.Array"),
     ],
 )

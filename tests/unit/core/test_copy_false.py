@@ -119,13 +119,13 @@ def test_the_error_is_what_the_standard_names(name: str) -> None:
 
 def test_pieces_are_told_in_words() -> None:
     pa = pytest.importorskip("pyarrow")
-    with pytest.raises(ab.ConversionError, match="its elements lie in several chunks"):
+    with pytest.raises(ab.ConversionError, match="its elements are in several chunks"):
         ab.convert(pa.chunked_array([[1.0], [2.0]]), "numpy", copy=False)
     with pytest.raises(ab.ConversionError, match="its booleans are packed eight to a byte"):
         ab.convert(pa.array([True, False]), "numpy", copy=False)
     arro3 = pytest.importorskip("arro3.core")
     pieces = arro3.ChunkedArray.from_arrow(pa.chunked_array([[1.0], [2.0]]))
-    with pytest.raises(ab.ConversionError, match="its elements lie in several chunks"):
+    with pytest.raises(ab.ConversionError, match="its elements are in several chunks"):
         ab.from_dlpack(pieces, copy=False)
 
 

@@ -153,7 +153,7 @@ class TestAnyLibrary:
         pytest.importorskip(target)
         assert ab.explain(blind, target).kind == "refuse"
         for copy in (None, True, False):
-            with pytest.raises(BufferError, match="address 0"):
+            with pytest.raises(BufferError, match="data pointer is null"):
                 ab.convert(blind, target, copy=copy)
         with pytest.raises(BufferError, match="NULL"):
             ab.copyto(np.ones(3, "f4"), blind)

@@ -104,11 +104,15 @@ def test_copy_true_always_copies():
             "enable x64",
         ),
         (info(dtype=DataType.named("float64")), ANY._replace(remedies={"": "cast"}), "cast"),
-        (info(shape=(), strides=()), ANY._replace(ndim=(1, 4)), "1 to 4 dimensions, this has 0"),
+        (
+            info(shape=(), strides=()),
+            ANY._replace(ndim=(1, 4)),
+            "1 to 4 dimensions, this array has 0",
+        ),
         (
             info(shape=(), strides=()),
             ANY._replace(ndim=(2, 2)),
-            "t has arrays of 2 dimensions, this has 0",
+            "t supports 2 dimensions, this array has 0",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_without_one_the_library_copies_and_explain_says_so():
     assert ab.explain(x, "array_api_strict", copy=True).kernel == "array_api_strict's own copy"
     result = ab.convert(x, "array_api_strict", copy=True)
     np.testing.assert_array_equal(result._array, x._array)
-    with pytest.raises(ab.ConversionError, match="register_kernel adds one"):
+    with pytest.raises(ab.ConversionError, match="add one with"):
         ab.copyto(on_device(np.zeros((3, 2))), x)
 
 
@@ -103,9 +103,9 @@ def test_memory_that_nothing_copies_is_refused_beforehand(registered):
         ab.register_kernel("cuda", lambda *_: pytest.fail("there is no memory"), name="mine")
     route = ab.explain(x, "tvm_ffi", copy=True)
     assert (route.kind, route.kernel) == ("refuse", None)
-    assert "copy it in the library that made it" in route.why
+    assert "copy it with the library that made it" in route.why
     assert "register_kernel" not in route.why
-    with pytest.raises(ab.ConversionError, match="copy it in the library that made it"):
+    with pytest.raises(ab.ConversionError, match="copy it with the library that made it"):
         ab.convert(x, "tvm_ffi", copy=True)
     assert ab.convert(x, "tvm_ffi").shape == (3, 4)
 
@@ -117,13 +117,13 @@ def test_a_kernel_is_registered_for_a_kind_of_device(device):
 
 
 def test_a_kernel_s_name_is_a_string():
-    with pytest.raises(TypeError, match="name is a string"):
+    with pytest.raises(TypeError, match="name must be a string"):
         ab.register_kernel("cuda", print, name=3)
 
 
 def test_what_holds_an_array_of_the_target_is_told_from_such_an_array():
-    assert ab.explain(np.ones(2), "numpy").why == "it is one already"
-    assert ab.explain(memoryview(b"12"), "numpy").why == "the memoryview holds one"
+    assert ab.explain(np.ones(2), "numpy").why == "nothing to convert"
+    assert ab.explain(memoryview(b"12"), "numpy").why == "it is inside the memoryview"
 
 
 def test_a_kernel_for_the_host_is_not_passed_by():
@@ -201,7 +201,7 @@ def test_a_library_s_own_device_is_one():
     second = strict.Device("device1")
     assert ab.convert(x, "array_api_strict", device=second).device == second
     for device in (torch.device("meta"), object(), torch.ones(1)):
-        with pytest.raises(TypeError, match="a device is an"):
+        with pytest.raises(TypeError, match="device must be an"):
             ab.convert(x, "torch", device=device)
     with pytest.raises(ab.ConversionError, match="numpy has no arrays on cuda:1"):
         ab.convert(x, "numpy", device=torch.device("cuda", 1))

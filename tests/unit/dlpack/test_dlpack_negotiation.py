@@ -289,7 +289,9 @@ def test_no_device_method():
         def __dlpack__(self):
             raise AssertionError("must not be asked")
 
-    with pytest.raises(TypeError, match="Half has no __dlpack_device__: it does not speak DLPack"):
+    with pytest.raises(
+        TypeError, match="Half has no __dlpack_device__: it does not support DLPack"
+    ):
         acquire(Half())
 
 

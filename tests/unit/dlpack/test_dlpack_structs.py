@@ -193,7 +193,7 @@ def test_devices(spec, pair, text):
         ((2, 2**31), ValueError, "is not a DLPack device"),
         ((2.5, 0), ValueError, "is not a DLPack device"),
         (("1", "0"), ValueError, "is not a DLPack device"),
-        ((1, 2, 3), TypeError, "a device is an arraybridge.Device, a DLPack pair"),
+        ((1, 2, 3), TypeError, "device must be an arraybridge.Device, a DLPack pair"),
         (2, TypeError, "got 2 of type int"),
         (None, TypeError, "got None of type NoneType"),
     ],

@@ -200,12 +200,12 @@ def test_adopted_memory_is_checked(arguments, text):
         ({"data": "4096"}, "got str"),
         ({"data": None}, "got NoneType"),
         ({"data": np.ones(3)}, "got ndarray: for an array call from_dlpack"),
-        ({"shape": (3.5,)}, r"shape is a tuple of ints, got 3.5 in \(3.5,\)"),
-        ({"shape": (4.0,)}, r"shape is a tuple of ints, got 4.0 in \(4.0,\)"),
+        ({"shape": (3.5,)}, r"shape must be a tuple of ints, got 3.5 in \(3.5,\)"),
+        ({"shape": (4.0,)}, r"shape must be a tuple of ints, got 4.0 in \(4.0,\)"),
         ({"shape": (True,)}, "got True"),
         ({"shape": "4"}, "got '4' in '4'"),
-        ({"shape": None}, "shape is a tuple of ints, got None"),
-        ({"strides": (1.0,)}, r"strides is a tuple of ints, got 1.0 in \(1.0,\)"),
+        ({"shape": None}, "shape must be a tuple of ints, got None"),
+        ({"strides": (1.0,)}, r"strides must be a tuple of ints, got 1.0 in \(1.0,\)"),
         ({"byte_offset": 1.0}, "byte_offset is an int, got 1.0"),
         ({"dtype": "float32"}, "expected DataType and Device, got 'float32', Device"),
         ({"dtype": None}, "expected DataType"),
@@ -261,9 +261,9 @@ def test_a_managed_tensor_is_a_producer_by_the_standard():
 @pytest.mark.parametrize(
     ("readonly", "keywords", "problem"),
     [
-        (False, {"copy": True}, "copy=True asks for a copy"),
+        (False, {"copy": True}, "copy=True requests a copy"),
         (False, {"dl_device": (2, 0)}, r"from cpu to \(2, 0\) is a copy"),
-        (True, {}, "read-only memory is copied for a legacy capsule"),
+        (True, {}, "a legacy capsule cannot mark read-only memory"),
     ],
 )
 def test_what_the_core_would_have_to_copy_it_refuses_and_an_array_does(readonly, keywords, problem):

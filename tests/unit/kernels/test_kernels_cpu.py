@@ -150,7 +150,7 @@ class TestFace:
 
     @pytest.mark.parametrize("call", [lambda *layout: cpu.copy(0, 0, *layout), cpu.describe])
     def test_lengths_must_agree(self, call) -> None:
-        with pytest.raises(ValueError, match="pass one stride an axis"):
+        with pytest.raises(ValueError, match="pass one stride per axis"):
             call((2, 3), (3, 1), (1,), 1)
 
     def test_numbers_beyond_64_bits(self) -> None:

@@ -148,11 +148,11 @@ class TestFrames:
         assert np.array_equal(found, data.reshape(4, 6).T)
         assert not found.flags.writeable
         apart = table.select(["a", "c", "d"])
-        assert ab.explain(apart, "numpy").why == "its columns lie apart"
+        assert ab.explain(apart, "numpy").why == "its columns are stored separately"
         assert np.array_equal(ab.convert(apart, "numpy"), data.reshape(4, 6).T[:, [0, 2, 3]])
         even = table.select(["d", "b"])  # backwards
         assert ab.explain(even, "numpy").kind == "kernel"
-        with pytest.raises(ab.ConversionError, match="columns lie apart"):
+        with pytest.raises(ab.ConversionError, match="columns are stored separately"):
             ab.convert(even, "numpy", copy=False)
 
     @pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "int32", "float64"])

@@ -154,7 +154,7 @@ class TestInterfaceOf:
 
     @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "int4", "complex32"])
     def test_no_type_string(self, dtype: str) -> None:
-        with pytest.raises(ab.ConversionError, match="hand over its bits"):
+        with pytest.raises(ab.ConversionError, match="pass its bits"):
             cai.interface_of(self.tensor(dtype=dtype, padded=True))
 
     @pytest.mark.parametrize("device", ["cpu", "oneapi:0", "rocm:0"])

@@ -242,5 +242,5 @@ def test_a_data_type_or_a_device_that_a_library_does_not_have(library):
                 call(device=device)
     for device in (3, True, 2.5, [1, 0]):
         for call in calls:
-            with pytest.raises(TypeError, match=r"a device is an arraybridge\.Device"):
+            with pytest.raises(TypeError, match=r"device must be an arraybridge\.Device"):
                 call(device=device)
