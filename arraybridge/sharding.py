@@ -30,13 +30,13 @@ Part = tuple[tuple[int, int], ...]  # (start, stop) on each axis of the whole ar
 
 
 class Sharded(NamedTuple):
-    """A sharded array, in the terms of no library.
+    """A sharded array, independent of its library.
 
-    `shards` are those of this process: part, device, the library's own array; `load` computes some.
-    `resplit` is how to split the array otherwise. `sizes` and `names` are those of the mesh's axes;
-    `axes` has for each axis of the array the axes of the mesh that split it, one after another
-    (None: no mesh describes the split). `processes` has the process at each coordinate of the mesh
-    in C order (None: whichever come in order).
+    `shards` are this process's: part, device, the library's own array; `load` computes some.
+    `resplit` is the remedy that splits the array otherwise. `sizes` and `names` are those of the
+    mesh's axes; `axes` lists for each axis of the array the mesh axes that split it, in order
+    (None: no mesh describes the split). `processes` are the processes at the mesh's coordinates in
+    C order (None: in any order).
     """
 
     shape: tuple[int, ...]
@@ -50,7 +50,7 @@ class Sharded(NamedTuple):
     load: Callable[[Sequence[Any]], Sequence[Any]] = list
 
     def part_at(self, coordinate: Sequence[Any]) -> Part:
-        """Return what a coordinate of the mesh holds; as with chunks, the last may be smaller."""
+        """Return the part at a coordinate of the mesh; as with chunks, the last may be smaller."""
         part = []
         for stop, axes in zip(self.shape, self.axes or (), strict=True):
             start = 0
@@ -67,7 +67,7 @@ class Sharded(NamedTuple):
         for part in parts:
             if part not in held:
                 raise ConversionError(
-                    f"this process needs the part {_text(part)} of the array and holds "
+                    f"this process needs the part {_text(part)} of the array but holds "
                     f"{', '.join(map(_text, held)) or 'nothing'}: number the processes alike in "
                     f"both libraries, pass a mesh in their order, or {self.resplit}"
                 )
@@ -77,13 +77,13 @@ class Sharded(NamedTuple):
         """Raise ConversionError for a mesh of other sizes than the array's."""
         if tuple(sizes) != self.sizes:
             raise ConversionError(
-                f"the array is split over a mesh of {self.sizes} and the mesh given is "
+                f"the array is split over a mesh of {self.sizes} but the mesh passed is "
                 f"{tuple(sizes)}: pass one of the same sizes, or {self.resplit}"
             )
 
 
 def part_of(index: Index, shape: tuple[int, ...]) -> Part:
-    """Return the part that slices name."""
+    """Return the part that slices select."""
     return tuple(each.indices(n)[:2] for each, n in zip(index, shape, strict=True))
 
 
@@ -123,7 +123,7 @@ def _checked(x: Any, to: object) -> tuple[Sharded, Any]:
 def _converted(x: Any, to: str, mesh: Any, options: dict[str, Any]) -> Any:
     source, target = _checked(x, to)
     if mesh is not None and not isinstance(mesh, target.MESH):
-        raise TypeError(f"mesh is a {target.MESH.__name__} of {to}, got {mesh!r}")
+        raise TypeError(f"mesh must be a {target.MESH.__name__} of {to}, got {mesh!r}")
     return target.build(source, mesh, partial(convert, to=to, **options, **target.OPTIONS))
 
 

@@ -291,7 +291,7 @@ def _row(cls: type) -> Row | None:
     if row is not None or (own is None and RECOGNIZED[cls].is_array is not None):
         return row
 
-    # A class may be registered at any time, and an object of it may speak for an array inside.
+    # A class may be registered at any time, and an instance may represent an array inside.
     def registered(x: Any, is_leaf: IsLeaf) -> Row | None:
         level: Row | None = tree_level(x)
         return own.of(x, is_leaf) if level is None and own is not None and own.of else level
@@ -304,7 +304,7 @@ forgetting(_ROWS.clear)
 
 
 def _paths(node: Any) -> Iterator[str]:
-    """Yield the paths of leaves, each another one."""
+    """Yield the paths of leaves, all different."""
     known = set()
     for keys in [()] if node is None else node.paths():
         path = path_text(keys)
@@ -318,7 +318,7 @@ def _paths(node: Any) -> Iterator[str]:
 
 
 class _Kinds(dict[type, tuple[Callable[[Any], Any], Any]]):
-    """For the classes of leaves and one request: what makes views, and the entry."""
+    """By leaf class, for one request: what makes views, and the entry."""
 
     def __init__(self, target: Library, request: Request) -> None:
         self.target, self.request = target, request
@@ -328,7 +328,7 @@ class _Kinds(dict[type, tuple[Callable[[Any], Any], Any]]):
 
     def __missing__(self, cls: type) -> Any:
         known = RECOGNIZED[cls].is_array
-        entry = self.entry(cls) if known else None  # else each must be asked whether it is one
+        entry = self.entry(cls) if known else None  # otherwise each object must be checked
         if isinstance(entry, Entry):
             self[cls] = _no_view if self.request.copy else entry.view, entry
         else:
@@ -341,9 +341,9 @@ def _no_view(x: Any) -> None:
 
 
 class _Copy:
-    """An array that is copied, and what is known of that; of a report, a view as well."""
+    """An array to copy, with its plan and result; in a report also a view."""
 
-    twin: _Copy | None = None  # whose result this one is
+    twin: _Copy | None = None  # this copy has the same result
     common: _Common | None = None
     result: Any = None
 
@@ -368,7 +368,7 @@ class _Conversion:
     ) -> None:
         self.target = library_named(to)
         found, self.node = flatten(tree, is_array, _ROWS)
-        #: By the places of arrays: the entry alone where the coarse signature says what copies.
+        #: By the index of the array; only the entry if its coarse signature decides the copy.
         self.copies: dict[int, _Copy | Entry] = {}
         known: dict[Request, _Kinds] = {}
 
@@ -385,8 +385,8 @@ class _Conversion:
             keys = [*zip(keys, map(id, kinds), strict=True)]
         else:
             kinds = [kinds_of(dtype, order)] * len(found)
-        self.leaves, self.kinds = found, kinds  # each once
-        self.places: Sequence[int] = range(len(found))  # of all leaves, in those
+        self.leaves, self.kinds = found, kinds  # without duplicates
+        self.places: Sequence[int] = range(len(found))  # the index in `leaves` of each leaf
         if len({*keys}) < len(keys):
             once = {key: i for i, key in reversed([*enumerate(keys)])}
             places = {i: place for place, i in enumerate(sorted(once.values()))}
@@ -399,7 +399,7 @@ class _Conversion:
         rows = [of[cls] for of, cls in zip(self.kinds, map(type, leaves), strict=True)]
         try:
             made = [view(x) for (view, _), x in zip(rows, leaves, strict=True)]
-        except _ERRORS:  # of a request that not all arrays can be asked
+        except _ERRORS:  # a request that is invalid for some arrays
             made = [None] * len(leaves)
         refused: dict[int, Exception] = {}
         for place in [place for place, result in enumerate(made) if result is None]:
@@ -423,7 +423,7 @@ class _Conversion:
         return made
 
     def _planned(self, place: int, entry: Any) -> Any:
-        """Return the result of a leaf that no edge views; None of what is to be copied."""
+        """Return the result of a leaf without a view by an edge; None for one to copy."""
         given = x = self.leaves[place]
         if entry is None:
             if not is_array(x):
@@ -466,7 +466,7 @@ class _Conversion:
         )
 
     def report(self) -> Report:
-        """Plan all leaves, and return what is known of them."""
+        """Plan all leaves, and return a report."""
         report, each = Report(self.target.name), dict[int, _Copy]()
         for place, paths in self.paths().items():
             x = self.leaves[place]
@@ -507,7 +507,7 @@ def _called(option: Any, path: str, x: Any) -> object:
 def _overlapping(
     copies: Mapping[int, _Copy | Entry], leaves: Sequence[Any] = ()
 ) -> Iterator[list[int]]:
-    """Yield the places of arrays whose memory may overlap, together, in the order of addresses."""
+    """Yield groups of arrays whose memory may overlap, in the order of addresses."""
     spans = []
     for place, copy in copies.items():
         entry, x = (copy.entry, copy.x) if isinstance(copy, _Copy) else (copy, leaves[place])
@@ -528,7 +528,7 @@ def _overlapping(
 
 
 def _share(together: list[_Copy]) -> None:
-    """Have copies of the same memory be one, and those of overlapping memory have a common one."""
+    """Make one copy of identical memory, and a common copy of overlapping memory."""
     first: dict[Any, _Copy] = {}
     parts: dict[Any, list[_Copy]] = {}
     for copy in together:
@@ -542,7 +542,7 @@ def _share(together: list[_Copy]) -> None:
 
 
 class _Common:
-    """The memory that several arrays have in common, which is copied once."""
+    """The common memory of several arrays, copied once."""
 
     def __init__(self, low: int, given: TensorInfo, whole: Any, entry: Entry) -> None:
         self.low, self.given, self.whole, self.target = low, given, whole, entry.target
@@ -551,7 +551,7 @@ class _Common:
 
     @classmethod
     def join(cls, copies: list[_Copy]) -> None:
-        """Let arrays be parts of their common memory, if the target can have such views of it."""
+        """Make arrays parts of their common memory, if the target can have such views of it."""
         entry, infos = copies[0].entry, [copy.info for copy in copies]
         source, target, given, cast = entry.source, entry.target, infos[0], entry.request.cast
         lows, highs = zip(*map(extent_of, infos), strict=True)
@@ -563,7 +563,7 @@ class _Common:
             or type(source).wrap is Library.wrap
             or (cast is not None and (cast.order is not None or cast.casting == "same_value"))
             or given.dtype.subbyte
-            or nbytes > sum(info.nbytes for info in infos)  # they are far apart
+            or nbytes > sum(info.nbytes for info in infos)  # too far apart
             or any(info.pending or (info.pointer - low) % item for info in infos)
         ):
             return
@@ -596,7 +596,7 @@ class _Common:
         return not (refused or view_objection(view, self.target.accepts_of(view)))
 
     def part(self, info: TensorInfo) -> Any:
-        """Return the view that stands for one of the arrays."""
+        """Return the view for one of the arrays."""
         if self.made is None:
             whole = execute(self.whole, self.found, self.info)
             described = self.target.describe(whole)
@@ -609,7 +609,7 @@ class _Common:
 
 
 def _unshared(each: dict[int, _Copy], together: list[int]) -> Iterator[int]:
-    """Yield the places of arrays with memory in common, and results that have none."""
+    """Yield the arrays that share memory, but whose results do not."""
 
     def home(copy: _Copy) -> int:
         copy = copy.twin or copy
@@ -622,7 +622,7 @@ def _unshared(each: dict[int, _Copy], together: list[int]) -> Iterator[int]:
 
 
 def _elements(info: TensorInfo) -> Any:
-    """Return an array at the elements of another one, which is not to be read."""
+    """Return an array over the elements of another, only to compare addresses."""
     item = info.itemsize
     strides = in_bytes(info.strides, item)
     return numpy.asarray(Memory(info.pointer, info.shape, strides, f"|V{item}", True, None))

@@ -246,7 +246,7 @@ class ManagedTensor(Tensor):
         if copy:
             problem = "copy=True requests a copy"
         elif dl_device is not None and tuple(dl_device) != self.device:
-            problem = f"from {self.device} to {tuple(dl_device)} requires a copy"
+            problem = f"a transfer from {self.device} to {tuple(dl_device)} requires a copy"
         elif self.padded and not versioned:
             problem = "a legacy capsule cannot mark padded elements (pass max_version=(1, 0))"
         elif self.readonly and not versioned:

@@ -1,8 +1,8 @@
-"""TVM-FFI. Its tensors hold any strides on any device, whatever runs there, as bare descriptions.
+"""TVM-FFI. Its tensors describe memory with any strides on any device.
 
-They have no flags: read-only is lost, and sub-byte elements are always packed. Its importer takes a
-capsule of either kind as it is, and every dtype; but ``tvm_ffi.dtype`` has no complex numbers, and
-a tensor of them raises a ValueError wherever somebody asks for its dtype.
+They have no flags: read-only is lost, and sub-byte elements are always packed. Its importer accepts
+both kinds of capsules and every dtype, but ``tvm_ffi.dtype`` has no complex numbers: reading the
+dtype of such a tensor raises ValueError.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class TvmFfi(Library):
         remedies={
             **dict.fromkeys(
                 ("complex32", "complex64", "complex128"),
-                "hand over its real and imaginary parts, a view with a last axis of 2",
+                "pass its real and imaginary parts, a view with a last axis of 2",
             ),
             **dict.fromkeys(
                 ("int2", "int4", "uint2", "uint4", *_PACKED[-3:]),
-                "its sub-byte elements are packed, these take a byte each; hand over a uint8 view",
+                "its sub-byte elements are packed, but these take a byte each; pass a uint8 view",
             ),
         },
     )
@@ -75,17 +75,17 @@ class TvmFfi(Library):
         dtype = _dlpack_dtypes.get(kind)
         if dtype is None:
             dtype = _dlpack_dtypes[kind] = DataType(kind.type_code, kind.bits, kind.lanes)
-        data = x.data_ptr()  # with the byte offset, if there is one
+        data = x.data_ptr()  # includes the byte offset
         place = Device(*x.__dlpack_device__())
         return TensorInfo("tvm_ffi", data, 0, x.shape, x.strides, dtype, place)
 
     def export(self, x: tvm_ffi.Tensor, stream: int | None = None) -> ManagedTensor:
         tensor = super().export(x, stream)
-        tensor.readonly = False  # a legacy capsule, of older versions, cannot say so
+        tensor.readonly = False  # a legacy capsule, of older versions, cannot mark it
         return tensor
 
     def memory_owner(self, x: tvm_ffi.Tensor, info: TensorInfo) -> object:
-        return x.__dlpack__()  # a handle of its own: that of ``x`` may be moved to another object
+        return x.__dlpack__()  # a separate handle: that of ``x`` may be moved to another object
 
     def place(self, device: object) -> Device | None:
         if not isinstance(device, tvm_ffi.Device):

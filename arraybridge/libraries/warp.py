@@ -1,12 +1,12 @@
-"""NVIDIA Warp. Its arrays are built from a pointer, which avoids its DLPack importer.
+"""NVIDIA Warp. Its arrays are made from a pointer, not by its DLPack importer.
 
-That importer ignores ``byte_offset`` and knows legacy capsules only. Strides of any sign are right,
-in its kernels too, but they are kept as 32-bit numbers of bytes without a check: larger ones are
+That importer ignores ``byte_offset`` and only supports legacy capsules. Strides of any sign work,
+in its kernels too, but are stored as 32-bit numbers of bytes without a check: larger ones are
 refused. There are 1 to 4 axes and no read-only arrays.
 
-Vectors and matrices of an array's dtype become trailing axes, as in ``array.numpy()``. An array
-with ``requires_grad`` is taken as it is: its adjoint lies beside it, in ``x.grad``, an array of its
-own, and what is differentiated are the kernels that a ``wp.Tape`` saw, not the array.
+Vectors and matrices as dtypes become trailing axes, as in ``array.numpy()``. An array with
+``requires_grad`` converts without its gradient, a separate array, ``x.grad``: kernels recorded by a
+``wp.Tape`` are differentiated, not arrays.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _start() -> None:
     before = getattr(config, name)
     setattr(config, name, quiet)
     try:
-        wp.init()  # does nothing where Warp runs already
+        wp.init()  # does nothing if Warp runs already
     finally:
         setattr(config, name, before)
 
@@ -66,9 +66,7 @@ class Warp(Library):
         devices=_devices(),
         ndim=(1, 4),
         largest=2**31 - 1,  # array_t of Warp's native code has int32 extents and strides
-        remedies=dict.fromkeys(
-            ("complex64", "complex128"), "hand over its real and imaginary parts"
-        ),
+        remedies=dict.fromkeys(("complex64", "complex128"), "pass its real and imaginary parts"),
     )
 
     def owns(self, array_type: type) -> bool:
@@ -93,7 +91,7 @@ class Warp(Library):
         info = self.describe(x)
         if stream is not None and info.device.type != DeviceType.CPU:
             tensor = acquire(x, stream=stream)  # its __dlpack__ orders the stream after Warp's own
-            tensor.readonly = False  # which its legacy capsule cannot say
+            tensor.readonly = False  # its legacy capsule cannot mark it
             return tensor
         return ManagedTensor.adopt(
             info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
@@ -167,7 +165,7 @@ _ON_CUDA = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
 
 
 def _flat(x: wp.array) -> tuple[DataType, tuple[int, ...], tuple[int, ...], str | None]:
-    """(data type, shape, strides in bytes, refused) with the axes of vectors and matrices."""
+    """Return (data type, shape, strides in bytes, refused), with vectors' and matrices' axes."""
     kind = x.dtype
     shape, strides = x.shape, x.strides
     if hasattr(kind, "_wp_scalar_type_"):

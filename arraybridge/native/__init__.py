@@ -1,10 +1,10 @@
-"""The C extension `arraybridge._native`, and what does its work, slower, where there is none.
+"""The C extension `arraybridge._native`, and slower Python code for the same without it.
 
 ============  ==================================================================================
 `lookup`      the look-ups of the core's table
-`pyapi`       CPython's C API by ctypes
+`pyapi`       CPython's C API through ctypes
 `deleters`    DLPack structs and capsules, which any thread may delete
-`blocks`      memory for results, used again once nobody refers to it
+`blocks`      memory for results, reused once nothing refers to it
 ============  ==================================================================================
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 #: The extension; None without it.
 C: Any = None
 
-#: Why there is none; None where there is.
+#: Why the extension is missing; None if it is not.
 MISSING: str | None = None
 
 if os.environ.get("ARRAYBRIDGE_NO_NATIVE", "0") not in ("", "0"):
@@ -27,6 +27,6 @@ else:
         C = import_module("arraybridge._native")
     except ModuleNotFoundError:
         MISSING = "it was not compiled"
-    # With another ABI of NumPy's; and where warnings are errors, without the global lock.
+    # NumPy may have another ABI; without the GIL the import warns, which may be an error.
     except (ImportError, RuntimeError, RuntimeWarning) as error:
         MISSING = f"it cannot be loaded: {error}"

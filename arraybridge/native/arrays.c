@@ -1,11 +1,11 @@
-/* What the table asks of NumPy's and PyTorch's arrays: signatures, views, small copies. The
-   functions of the same names in `libraries/` do the same in Python, and have what is rare for
-   themselves. PyTorch is asked by its public functions alone. */
+/* Signatures, views and small copies of NumPy's and PyTorch's arrays, for the table. Functions of
+   the same names in `libraries/` do the same in Python, and handle the rare cases. PyTorch is only
+   called through public functions. */
 #include "native.h"
 
 enum { DENSE = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS };
 
-/* (dtype, flags, ndim, empty), and of what is not dense whether a stride is negative. */
+/* (dtype, flags, ndim, empty) and, if not dense, whether a stride is negative. */
 static PyObject *key_of(PyArrayObject *x, int flags, int empty, int negative)
 {
     PyObject *number = PyLong_FromLong(flags), *ndim = PyLong_FromLong(PyArray_NDIM(x));
@@ -22,12 +22,12 @@ static PyObject *numpy_signature(PyObject *module, PyObject *given)
         return PyErr_Format(PyExc_TypeError, "expected an array of NumPy, got %R", Py_TYPE(given));
     PyArrayObject *x = (PyArrayObject *)given;
     int flags = PyArray_FLAGS(x), ndim = PyArray_NDIM(x), negative = 0, empty = 0, unit = 0;
-    if (flags < 0) /* writable with a warning, which nobody's own conversion minds */
+    if (flags < 0) /* writable with a warning, which no library's conversion handles */
         Py_RETURN_NONE;
     for (int i = 0; i < ndim; i++) {
         negative |= PyArray_STRIDES(x)[i] < 0;
         empty |= PyArray_DIMS(x)[i] == 0;
-        unit |= PyArray_DIMS(x)[i] == 1; /* whose stride says nothing */
+        unit |= PyArray_DIMS(x)[i] == 1; /* its stride means nothing */
     }
     if (flags & DENSE)
         return key_of(x, flags, empty, -1);
@@ -36,7 +36,7 @@ static PyObject *numpy_signature(PyObject *module, PyObject *given)
     return key_of(x, flags, 0, negative);
 }
 
-/* numpy_copy_small(most, slow): a copy of at most so many elements. */
+/* numpy_copy_small(most, slow): a copy of at most `most` elements. */
 static PyObject *copy_small(PyObject *known, PyObject *given)
 {
     PyArrayObject *x = (PyArrayObject *)given;
@@ -48,7 +48,7 @@ static PyObject *copy_small(PyObject *known, PyObject *given)
     return PyObject_Vectorcall(AB_KNOWN(known, 1), &given, 1, NULL);
 }
 
-/* What PyTorch's functions answer. Each takes a reference; 1, also with an exception, is odd. */
+/* Tests of PyTorch's results. Each takes a reference; 1 means unusual, or an exception. */
 static int is_other(PyObject *answer, PyObject *usual)
 {
     Py_XDECREF(answer);
@@ -67,16 +67,16 @@ static PyObject *asked(PyObject *x, PyObject *method)
 
 enum { STRIDED, MODES, LEVEL, FORWARD, COMPLEX, SLOW, KNOWN }; /* of torch_signature's arguments */
 
-/* Whether the signature is the Python function's to find, or there is an exception. */
+/* Whether the Python function must find the signature, or there is an exception. */
 static int is_odd(PyObject *known, PyObject *x)
 {
     return is_other(PyObject_GetAttr(x, ab_names.is_cpu), Py_True)
            || is_other(PyObject_GetAttr(x, ab_names.requires_grad), Py_False)
            || is_other(PyObject_GetAttr(x, ab_names.layout), AB_KNOWN(known, STRIDED))
            || is_other(PyObject_GetAttr(x, ab_names.is_nested), Py_False)
-           /* -1 where no tangents are computed */
+           /* -1 if no tangents are computed */
            || is_above(PyObject_GetAttr(AB_KNOWN(known, FORWARD), ab_names._current_level), -1)
-           /* of PyTorch's dispatch: how many there are */
+           /* the number of PyTorch's dispatch modes */
            || is_above(PyObject_Vectorcall(AB_KNOWN(known, MODES), NULL, 0, NULL), 0)
            || is_other(PyObject_Vectorcall(AB_KNOWN(known, LEVEL), NULL, 0, NULL), Py_None);
 }
@@ -96,7 +96,7 @@ static PyObject *torch_signature(PyObject *known, PyObject *x)
     return key;
 }
 
-/* Whether a storage is pinned and has the bytes of a dense tensor; 0 also with an exception. */
+/* Whether a storage is pinned and large enough for a dense tensor; 0 also with an exception. */
 static int is_pinned(PyObject *x)
 {
     PyObject *storage = asked(x, ab_names.untyped_storage), *needed = NULL, *there = NULL;
@@ -108,14 +108,14 @@ static int is_pinned(PyObject *x)
     return enough;
 }
 
-/* The view of a tensor whose storage is as it was made; all else is the Python function's. */
+/* The view of a tensor with its original storage; the Python function handles the others. */
 static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
 {
     int pinned = !PySet_Size(AB_KNOWN(known, 1)) && is_pinned(x);
     PyObject *view = pinned ? asked(x, ab_names.numpy) : NULL;
     if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return view;
-    PyErr_Clear(); /* the Python function meets it again, and knows what it means */
+    PyErr_Clear(); /* the Python function raises it again, and handles it */
     return PyObject_Vectorcall(AB_KNOWN(known, 0), &x, 1, NULL);
 }
 
@@ -124,7 +124,7 @@ AB_BOUND(torch_signature, KNOWN)
 AB_BOUND(torch_to_numpy, 2)
 
 PyMethodDef ab_arrays_methods[] = {
-    {"numpy_signature", numpy_signature, METH_O, "The coarse signature of an array of NumPy."},
+    {"numpy_signature", numpy_signature, METH_O, "The coarse signature of a NumPy array."},
     {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
     {"torch_signature", torch_signature_of, METH_VARARGS,
      "torch_signature(strided, modes, level, forward_ad, complex, slow)"},

@@ -1,11 +1,11 @@
-"""Memory for results, aligned to 64 bytes; that of large ones is used again.
+"""Memory for results, aligned to 64 bytes; large blocks are reused.
 
-Fresh memory costs more than the copy that fills it, as the system clears every page. So the memory
-of large results belongs to a pool as well, up to a bound on its bytes, and serves the next result
-of its size, or of a little less, once the pool alone refers to it.
+Fresh memory costs more than the copy that fills it, because the system clears every page. So a pool
+keeps the memory of large results, up to a limit, for the next result of its size or slightly less,
+once only the pool refers to it.
 
-There is no lock: a thread that takes memory takes its entry out of the dict, in one step. Neither
-an exception at any line nor a fork leaves more behind than memory that is not used again.
+There is no lock: a thread that takes memory removes its entry from the dict in one step. An
+exception at any line, or a fork, only leaves memory that is not reused.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ import numpy as np
 
 from ..environment import whole_number
 
-ALIGNMENT = 64  # bytes; what JAX and TensorFlow want before they take a view
+ALIGNMENT = 64  # bytes; JAX and TensorFlow require it for views
 
-#: Bytes from which memory is used again. Smaller blocks ``malloc`` keeps as well as we could.
+#: The smallest block in bytes that is reused; ``malloc`` reuses smaller ones as well.
 LEAST = 1 << 22
 
-#: The bound: this fraction of the memory that the process may use, and never more than so many.
+#: The limit: this fraction of the memory that the process may use, and at most this many bytes.
 FRACTION, MOST = 1 / 16, 512 << 20
 
-#: Memory serves what is smaller than it by no more than this fraction.
+#: A block is reused for results that are smaller by at most this fraction.
 FIT = 1 / 8
 
 _PAGE = 4096
-_Key = tuple[int, int]  # bytes, and minus the number: the smallest comes first, then the latest
+_Key = tuple[int, int]  # bytes, minus a number: the smallest first, then the latest
 _pool: dict[_Key, np.ndarray] = {}
 _numbers = count()
 _limit: int | None = None
 
 
 class Block:
-    """Memory of one result; `fresh`: the system has yet to give it pages, as far as is known."""
+    """Memory of one result; `fresh`: as far as is known, the system has not assigned pages yet."""
 
     __slots__ = ("fresh", "memory")
 
@@ -51,7 +51,7 @@ class Block:
 
 
 def new_block(nbytes: int) -> tuple[Block, int]:
-    """Return a block, and the address in it of ``nbytes`` bytes, a multiple of 64."""
+    """Return a block, and an address in it, a multiple of 64, with room for ``nbytes`` bytes."""
     if nbytes < LEAST:
         block = Block(_fresh(nbytes), True)
     else:
@@ -67,7 +67,7 @@ def new_block(nbytes: int) -> tuple[Block, int]:
 
 def _fresh(nbytes: int) -> np.ndarray:
     for _ in range(2):
-        with contextlib.suppress(MemoryError, ValueError):  # a ValueError beyond 2**63
+        with contextlib.suppress(MemoryError, ValueError):  # ValueError beyond 2**63
             return np.empty(nbytes + ALIGNMENT, np.uint8)
         if not empty_block_cache():
             break
@@ -75,18 +75,18 @@ def _fresh(nbytes: int) -> np.ndarray:
 
 
 def _reused(nbytes: int) -> np.ndarray | None:
-    """Return memory that nothing refers to and that fits; None if there is none."""
+    """Return unused memory that fits, or None."""
     for key in sorted(_pool):
         if nbytes <= key[0] <= nbytes / (1 - FIT) and _is_idle(key):
             memory = _pool.pop(key, None)
-            if memory is not None:  # no other thread was quicker
+            if memory is not None:  # no other thread was faster
                 _pool[key[0], -next(_numbers)] = memory
                 return memory
     return None
 
 
 def _is_idle(key: _Key) -> bool:
-    """Whether the pool alone refers to some memory; then only a thread that takes it out can."""
+    """Whether only the pool refers to some memory, so that it can be taken."""
     return sys.getrefcount(_pool.get(key)) <= _ALONE
 
 
@@ -96,7 +96,7 @@ _pool.clear()
 
 
 def _add(nbytes: int, memory: np.ndarray) -> None:
-    """Let the pool have some memory too, and make room for it."""
+    """Add memory to the pool, and make room for it."""
     room = get_block_cache_limit() - nbytes
     if room >= 0:
         _shrink(room)
@@ -104,9 +104,9 @@ def _add(nbytes: int, memory: np.ndarray) -> None:
 
 
 def _shrink(most: int, in_use: bool = True) -> int:
-    """Give up memory until the pool has at most so many bytes; return how many were idle.
+    """Drop memory until the pool has at most `most` bytes; return how many were idle.
 
-    The oldest goes first, of what is idle, then of what is `in_use`: that goes with its result.
+    The oldest idle blocks go first, then, if `in_use`, the oldest others, freed with their results.
     """
     freed = 0
     for only_idle in (True, False) if in_use else (True,):
@@ -120,7 +120,7 @@ def _shrink(most: int, in_use: bool = True) -> int:
 
 
 def kept() -> int:
-    """Return the bytes that wait to be used again."""
+    """Return the idle bytes in the pool."""
     return sum(key[0] for key in list(_pool) if _is_idle(key))
 
 
@@ -179,7 +179,7 @@ def _whole(nbytes: object) -> int:
         limit = -1 if isinstance(nbytes, bool) else index(nbytes)  # type: ignore[arg-type]
         if 0 <= limit < 2**62:
             return limit
-    raise ValueError(f"a limit is a whole number of bytes, 0 or more, got {nbytes!r}")
+    raise ValueError(f"the limit must be a number of bytes, 0 or more; got {nbytes!r}")
 
 
 def empty_block_cache() -> int:
@@ -202,7 +202,7 @@ def empty_block_cache() -> int:
 
 
 def _default() -> int:
-    """Return the limit in the environment, else a part of the memory that this process may use."""
+    """Return the limit from the environment, or a fraction of the memory that may be used."""
     given = whole_number("ARRAYBRIDGE_BLOCK_CACHE", 0, "bytes")
     if given is not None:
         return min(given, 2**62 - 1)
@@ -216,5 +216,5 @@ def _default() -> int:
     return min(sizes)
 
 
-if hasattr(os, "register_at_fork"):  # to write to the parent's memory would copy its pages first
+if hasattr(os, "register_at_fork"):  # writing to the parent's memory would copy its pages
     os.register_at_fork(after_in_child=_pool.clear)

@@ -1,9 +1,9 @@
-"""Callbacks that end with an exception set, as functions of the C exchange API do.
+"""Callbacks that return with an exception set, as functions of the C exchange API must.
 
-ctypes prints what a callback raises, and nothing that its Python code sets stays set. What comes
-after that code is the end of the object that it returned. So a callback that fails returns a -1
-which holds an array of NumPy, in memory of a handler (NEP 49, ``PyDataMem_SetHandler``) that frees
-by calling ``PyErr_SetObject(context, address)``: the array's address is that of the exception.
+ctypes prints an exception that a callback raises, and clears one that its Python code sets. After
+that code, only the returned object is freed. So a failing callback returns a -1 that holds a NumPy
+array whose memory handler (NEP 49, ``PyDataMem_SetHandler``) frees by calling
+``PyErr_SetObject(context, address)``: the array's address is the exception's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Handler(Structure):
 
 
 class _Failed(int):
-    """A -1 that sets an exception when it goes."""
+    """A -1 that sets an exception when it is freed."""
 
     held: tuple[BaseException, np.ndarray]
 
@@ -43,7 +43,7 @@ _malloc = PYFUNCTYPE(c_void_p, c_void_p, c_size_t)(lambda context, nbytes: id(_h
 
 @cache
 def _set_handler() -> tuple[Callable[[object], object], object]:
-    """Return NumPy's function, and the handler for it. Neither is ever freed."""
+    """Return NumPy's function and the handler for it, neither of which is ever freed."""
     from numpy._core._multiarray_umath import _ARRAY_API
 
     table = pyapi.capsule_pointer(_ARRAY_API, None)
@@ -68,12 +68,12 @@ def _failed(error: BaseException) -> int:
         set_handler(before)
         del _here.error
     failed = _Failed(-1)
-    failed.held = (error, array)  # the last of a tuple goes first
+    failed.held = (error, array)  # a tuple frees its last item first
     return failed
 
 
 def callback(prototype: Any, function: Callable[..., object]) -> Any:
-    """Make a C function, of a ``PYFUNCTYPE`` with a ``c_int``: 0, or -1 with an exception set."""
+    """Make a C function of a ``PYFUNCTYPE`` with a ``c_int``: 0, or -1 with an exception set."""
 
     @wraps(function)
     def called(*arguments: object) -> int:

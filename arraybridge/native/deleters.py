@@ -1,10 +1,10 @@
-"""DLPack capsules whose destructors, and structs whose deleters, are NumPy's own.
+"""DLPack capsules and structs whose destructors and deleters are NumPy's own.
 
 A deleter may run on any thread, with or without the GIL, with an exception pending, or after the
-interpreter has ended: no Python function can be one. NumPy's takes the GIL and drops a reference
-to the array that was exported; once the interpreter is ending it does nothing. So an array that
-refers to the owner of some memory is exported, and the struct that NumPy made is rewritten to
-describe that memory: its ``manager_ctx`` and its ``deleter`` stay.
+interpreter has ended: it cannot be a Python function. NumPy's takes the GIL and drops a reference
+to the exported array; once the interpreter is ending it does nothing. So a NumPy array that refers
+to the memory's owner is exported, and NumPy's struct is rewritten to describe that memory. Its
+``manager_ctx`` and ``deleter`` stay.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def export(
     """Make a capsule that keeps an owner alive; ``axes`` are its extents, then its strides.
 
     Return (capsule, address of its struct, manager_ctx, deleter, address of the axes). The struct
-    describes the memory of a `Context` until it is rewritten; the axes live as long as it does.
+    describes a `Context`'s memory until it is rewritten; the axes live as long as the struct.
     """
     array = _new(Context, len(axes) or 1, _INT64)
     array.owner = owner
@@ -55,16 +55,16 @@ def export(
 _destructors = [
     pyapi.capsule_destructor(export(None, (), versioned)[0]) for versioned in (False, True)
 ]
-# void (*)(DLManagedTensor[Versioned]* self). The GIL is kept: a deleter that needs it takes it all
-# the same, and one that forgets to (a frequent bug, numpy#22507) is called safely.
+# void (*)(DLManagedTensor[Versioned]* self). The GIL is kept: a deleter that needs it takes it
+# again, and one that forgets to (a frequent bug, numpy#22507) is safe.
 _DELETER = PYFUNCTYPE(None, c_void_p)
 
 
 class Imported(list[pyapi.CapsuleType]):
-    """Own a producer's struct: its deleter runs once, when this goes.
+    """Own a producer's struct: its deleter runs once, when this is freed.
 
-    A pending exception is put aside meanwhile, as for every ``__del__``. But no Python code runs,
-    so that no other thread gets the GIL in the middle of it: ``clear`` drops a capsule.
+    A pending exception is saved meanwhile, as for every ``__del__``. No Python code runs, so no
+    other thread gets the GIL in between: ``clear`` drops a capsule.
     """
 
     __slots__ = ()
@@ -80,16 +80,16 @@ def owner_of(address: int, versioned: bool) -> object:
 
 
 def take(capsule: object, versioned: bool) -> tuple[int, object] | None:
-    """Consume a capsule: return its pointer, and an owner; None if it has another name.
+    """Consume a capsule: return its pointer and an owner; None if it has another name.
 
-    The owner is made before the capsule is consumed, so that nothing is lost where there is no
-    memory. Until then, and for good where the pointer can be no address, it deletes nothing.
+    The owner is made before the capsule is consumed, so that nothing is lost if memory runs out. It
+    deletes nothing until then, and never if the pointer cannot be an address.
     """
     if type(capsule) is not pyapi.CapsuleType:
         return None
     try:
         address = pyapi.capsule_pointer(capsule, _MADE[versioned])
-    except ValueError:  # also where another thread consumes it
+    except ValueError:  # or another thread is consuming it
         return None
     held = pyapi.new_capsule(address, b"used_" + _MADE[versioned], _destructors[versioned])
     made = address, Imported((held,))

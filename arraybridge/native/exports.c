@@ -1,14 +1,14 @@
 /* `__dlpack__` and `__array__` of the Array classes, and the export of their exchange tables.
 
-   What the table of conversions views as an array of NumPy is exported here. All else is the Python
-   method's: other devices, copies, legacy capsules, and the words for what is wrong. */
+   Arrays that the table of conversions views as NumPy's are exported here. The Python method handles
+   the rest: other devices, copies, legacy capsules, and errors. */
 #include "native.h"
 #include <string.h>
 
-static PyObject *known, *observers;    /* the records of types; see core/table.py */
+static PyObject *known, *observers;    /* the types' records; see core/table.py */
 static const char kinds[] = "iuf--cb"; /* NumPy's, in the order of DLDataTypeCode */
 
-/* The axes of an array, in elements; 0 where a stride is negative or no whole number of them. */
+/* The axes of an array, in elements; 0 if a stride is negative or not a multiple of the size. */
 static int read_axes(PyArrayObject *x, DLTensor *tensor)
 {
     int64_t itemsize = PyArray_ITEMSIZE(x);
@@ -22,13 +22,13 @@ static int read_axes(PyArrayObject *x, DLTensor *tensor)
     return 1;
 }
 
-/* A struct on an array's memory; NULL, without an exception, for one that Python exports. */
+/* A struct on an array's memory; NULL, without an exception, if Python must export it. */
 static void *exported(PyObject *given, int versioned)
 {
     PyArrayObject *x = (PyArrayObject *)given;
-    ab_drain(); /* which may run any code, and the array be another afterwards */
+    ab_drain(); /* may run any code, which may change the array */
     if (!PyArray_CheckExact(given) || !PyArray_SIZE(x) || PyArray_FLAGS(x) < 0)
-        return NULL; /* empty: whose strides are lost; negative: writing to it warns */
+        return NULL; /* empty: its strides are lost; negative: writing to it warns */
     PyArray_Descr *descr = PyArray_DESCR(x);
     int number = descr->type_num;
     if (!PyTypeNum_ISNUMBER(number) || number == NPY_LONGDOUBLE || number == NPY_CLONGDOUBLE
@@ -47,10 +47,10 @@ static void *exported(PyObject *given, int versioned)
     return ab_delete(self, versioned), NULL;
 }
 
-/* The export of an Array's view in NumPy; NULL, without an exception, where it is Python's. */
+/* The export of an Array's NumPy view; NULL, without an exception, if Python must export it. */
 static DLManagedTensorVersioned *exported_view(PyObject *array)
 {
-    if (PyList_Size(observers)) /* whom Python notifies */
+    if (PyList_Size(observers)) /* Python notifies them */
         return NULL;
     PyObject *native = PyObject_GetAttr(array, ab_names._native), *view = NULL;
     if (native)
@@ -59,11 +59,11 @@ static DLManagedTensorVersioned *exported_view(PyObject *array)
     DLManagedTensorVersioned *made = view ? exported(view, 1) : NULL;
     AB_DROP(native, view);
     if (!made && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
-        PyErr_Clear(); /* the Python method meets it again */
+        PyErr_Clear(); /* the Python method raises it again */
     return made;
 }
 
-/* Whether the keywords ask for a versioned capsule on the same memory, and for nothing else. */
+/* Whether the keywords only request a versioned capsule on the same memory. */
 static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
     int versioned = 0;
@@ -75,7 +75,7 @@ static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
             if (!pair || !PyLong_CheckExact(major) || !PyLong_CheckExact(PyTuple_GetItem(value, 1)))
                 return 0;
             long number = PyLong_AsLong(major);
-            PyErr_Clear(); /* of a number too large, which is Python's to compare */
+            PyErr_Clear(); /* the number is too large: Python compares it */
             versioned = number >= 1;
         } else if ((value != Py_None && !(name == ab_names.copy && value == Py_False))
                    || (name != ab_names.copy && name != ab_names.stream
@@ -85,7 +85,7 @@ static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
     return versioned;
 }
 
-static PyObject *classes; /* those of libraries; users may derive others */
+static PyObject *classes; /* the libraries'; users may derive others */
 static PyObject *slow_dlpack, *slow_array, *slow_managed; /* the Python functions */
 
 static PyObject *call_python(PyObject *method, PyObject *self, PyObject *const *values,
@@ -113,7 +113,7 @@ static PyMethodDef dlpack_def = {
     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
     "Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`."};
 
-/* The view itself, for numpy.asarray, which asks for no copy; else the Python method's answer. */
+/* The view itself for numpy.asarray, which requests no copy; else the Python method's result. */
 static PyObject *array(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
     Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
@@ -147,12 +147,12 @@ static int managed(void *object, DLManagedTensorVersioned **out)
     return *out ? 0 : -1;
 }
 
-/* Descriptors of __dlpack__ and __array__ for a type, and the address of `managed` for the tables
-   of those that are derived from it. */
+/* Descriptors of __dlpack__ and __array__ for a type, and the address of `managed` for its
+   subclasses' tables. */
 static PyObject *export_arrays(PyObject *module, PyObject *args)
 {
     PyTypeObject *type;
-    Py_INCREF(args); /* for good, as C code of others keeps the address */
+    Py_INCREF(args); /* for good, since other C code keeps the address */
     if (!PyArg_ParseTuple(args, "O!O!O!O!OOO", &PyType_Type, &type, &PySet_Type, &classes,
                           &PyDict_Type, &known, &PyList_Type, &observers, &slow_dlpack,
                           &slow_array, &slow_managed))
@@ -170,7 +170,7 @@ static PyObject *legacy(PyObject *module, PyObject *x)
 }
 
 PyMethodDef ab_exports_methods[] = {
-    {"legacy", legacy, METH_O, "A legacy capsule on an array of NumPy; None where Python has one."},
+    {"legacy", legacy, METH_O, "A legacy capsule on a NumPy array; None if Python must make it."},
     {"export_arrays", export_arrays, METH_VARARGS,
      "export_arrays(type, classes, records, observers, dlpack, array, managed)"},
     {0}};

@@ -1,12 +1,12 @@
-/* The look-ups of the core's table: what `arraybridge/native/lookup.py` does without this file.
+/* The look-ups of the core's table; `arraybridge/native/lookup.py` does the same without this file.
 
-   An entry of the table signs an array, and calls what is known for its signature. A `Front` stands
-   before a public function, and finds the entry by the keywords as they are spelled. Whatever is
-   not known yet is the Python function's. */
+   An entry of the table computes an array's signature, and calls the function known for it. A
+   `Front` replaces a public function, and finds the entry by the keywords as spelled. The Python
+   function handles everything that is not known yet. */
 #include "native.h"
 #include <structmember.h>
 
-#ifndef Py_TPFLAGS_HAVE_VECTORCALL /* there, and promised from 3.12 on */
+#ifndef Py_TPFLAGS_HAVE_VECTORCALL /* exists in 3.11, public from 3.12 on */
 #define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
 typedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *);
 #endif
@@ -16,7 +16,7 @@ static PyObject *call_one(PyObject *function, PyObject *x)
     return PyObject_Vectorcall(function, &x, 1, NULL);
 }
 
-/* A new reference to what a dict has; NULL, with an exception or without one. */
+/* A new reference to a dict's value; NULL, with or without an exception. */
 static PyObject *found(PyObject *dict, PyObject *key)
 {
     PyObject *value = PyDict_GetItemWithError(dict, key);
@@ -56,7 +56,7 @@ static PyObject *view(PyObject *known, PyObject *x)
     PyObject *result = edge ? call_one(edge, x) : NULL;
     Py_XDECREF(edge);
     if (edge && !result && PyErr_ExceptionMatches(PyExc_Exception))
-        PyErr_Clear(); /* `convert` says what is wrong */
+        PyErr_Clear(); /* `convert` raises a better error */
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
@@ -86,7 +86,7 @@ AB_BOUND(or_else, 3)
 /* The public functions. */
 enum { TO, DEVICE, COPY, ALIAS_READONLY, CASTING, ORDER, DTYPE_CLASS, DTYPE, WORDS };
 
-/* It lives as long as the process, and so does what it borrows of the arguments of `front`. */
+/* It lives as long as the process, and so do the arguments of `front` that it borrows. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
@@ -97,13 +97,13 @@ typedef struct {
 static PyTypeObject *front_type;
 static PyObject *method_type; /* types.MethodType */
 
-/* The keywords in the order of the table's keys; 0 for those that only Python understands. */
+/* The keywords in the order of the table's keys; 0 if only Python can read them. */
 static int read_keywords(Front *self, PyObject *const *values, PyObject *names, PyObject **words)
 {
     for (Py_ssize_t i = 0, n = names ? PyTuple_Size(names) : 0; i < n; i++) {
         PyObject *name = PyTuple_GetItem(names, i);
         int word = DEVICE;
-        while (word < WORDS && self->names[word] != name) /* both are interned, but for **{...} */
+        while (word < WORDS && self->names[word] != name) /* interned, except from **{...} */
             word++;
         if (word == WORDS)
             return 0;
@@ -134,7 +134,7 @@ static PyObject *key_of(Front *self, PyObject *const *values, Py_ssize_t given, 
     return key;
 }
 
-/* A function of the entry of an array's type and a key; NULL if none is, or for an interrupt. */
+/* A function of the entry for an array's type and a key; NULL without one, or for an interrupt. */
 static PyObject *entry_function(PyObject *records, PyObject *x, PyObject *key, PyObject *name)
 {
     PyObject *record = PyDict_GetItemWithError(records, (PyObject *)Py_TYPE(x));
@@ -147,7 +147,7 @@ static PyObject *entry_function(PyObject *records, PyObject *x, PyObject *key, P
     return function;
 }
 
-/* The view that the entry of an array and a target makes; NULL without, maybe with an exception. */
+/* The view that an array's entry for a target makes; NULL without one, maybe with an exception. */
 PyObject *ab_view(PyObject *records, PyObject *x, PyObject *to)
 {
     PyObject *function = entry_function(records, x, to, ab_names.view);
@@ -164,7 +164,7 @@ static PyObject *front_call(PyObject *object, PyObject *const *values, size_t fl
     Front *self = (Front *)object;
     Py_ssize_t given = flags & ~((size_t)1 << (8 * sizeof(size_t) - 1));
     PyObject *function = NULL;
-    if (given && !PyList_Size(self->observers)) { /* who look for the Python frame */
+    if (given && !PyList_Size(self->observers)) { /* they read the Python frame */
         PyObject *key = key_of(self, values, given, names);
         function = entry_function(self->records, values[0], key, ab_names.run);
         Py_XDECREF(key);
@@ -182,10 +182,10 @@ static PyObject *front_repr(PyObject *self)
 }
 static PyObject *front_reduce(PyObject *self, PyObject *unused)
 {
-    return PyObject_GetAttr(self, ab_names.__qualname__); /* pickled as functions are, by name */
+    return PyObject_GetAttr(self, ab_names.__qualname__); /* pickled by name, like functions */
 }
 
-/* As an attribute of a class it is a method, as functions are. */
+/* As an attribute of a class it is a method, like functions. */
 static PyObject *front_get(PyObject *self, PyObject *object, PyObject *type)
 {
     PyObject *both[2] = {self, object};

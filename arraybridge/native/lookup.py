@@ -1,7 +1,7 @@
-"""The look-ups of the core's table, in C where there is the extension: `lookup.c` is the same.
+"""The look-ups of the core's table, for installations without the extension's `lookup.c`.
 
-They are what every call goes through, and nothing in them decides: what runs for a signature is
-what the planner has said of it before.
+Every call goes through them, and they decide nothing: the planner has decided before what runs for
+a signature.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ def run_of(
     convert: Callable[[Any], Any],
     final: tuple[type[Exception], ...],
 ) -> Callable[[Any], Any]:
-    """Return what converts the arrays of one entry of the table.
+    """Return the function that converts the arrays of one entry of the table.
 
-    `sign` gives the key of an array: the coarse signature, and what of the target's state decides;
-    None where nothing is looked at, or all is. `runs` has by the key what converts the arrays that
-    have it, a function of the array; `new` adds a key, and returns what runs. `convert` always
-    knows what to do: it is called where that function gives None, or raises an exception that is
-    not `final`.
+    `sign` returns an array's key: the coarse signature, and the target's state that decides. It is
+    None if nothing needs to be read, or everything. `runs` has the function for each key; `new`
+    adds a key and returns its function. `convert` handles every array: it is called if that
+    function returns None, or raises an exception that is not `final`.
     """
 
     def run(x: Any) -> Any:
@@ -39,7 +38,7 @@ def run_of(
         except Exception as error:
             if known is convert or isinstance(error, final):
                 raise
-            # Another thread has changed the array meanwhile, or its description says what is wrong.
+            # Another thread has changed the array, or its description has a better error.
             made = None
         return convert(x) if made is None else made
 
@@ -52,7 +51,7 @@ def view_of(
     views: dict[Hashable, Callable[[Any], Any]],
     new: Callable[[Any], Callable[[Any], Any]],
 ) -> Callable[[Any], Any]:
-    """Return what makes the views that edges are; None for an array that is converted otherwise.
+    """Return the function that makes the views of edges; it returns None for any other array.
 
     `views` has those of `runs` that are views.
     """
@@ -65,14 +64,14 @@ def view_of(
             edge = views.get(key)
         try:
             return None if edge is None else edge(x)
-        except Exception:  # `convert` says what is wrong
+        except Exception:  # `convert` raises a better error
             return None
 
     return view
 
 
 def itself(x: Any) -> Any:
-    """Return an array that is what it is converted to."""
+    """Return an array unchanged."""
     return x
 
 
@@ -90,7 +89,7 @@ def with_modes(
 def or_else(
     function: Callable[[Any], Any], error: type[Exception], other: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    """Return what calls a function of an array, and another one where the first raises `error`."""
+    """Return a function that calls another one if the first raises `error`."""
 
     def tried(x: Any) -> Any:
         try:
@@ -102,7 +101,7 @@ def or_else(
 
 
 def then(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return what calls one function after another, unless the first gives None."""
+    """Return the composition of two functions, unless the first returns None."""
 
     def both(x: Any) -> Any:
         made = first(x)
@@ -123,12 +122,12 @@ def front(
     keywords: Sequence[tuple[str | None, Any]] = (),
     devices: frozenset[type] = frozenset(),
 ) -> Callable[[F], F]:
-    """Put the look-up of entries before a function of an array, which adds those that are new.
+    """Put the look-up of entries before a function of an array, which adds new ones.
 
     `known` has the records of types; while there are `observers`, nothing is looked up here. An
-    entry is found by `key`, if the function takes an array alone; else by its second argument, or
-    by that and `keywords`, which are the parts of such a key with their defaults (None is the name
-    of what is no keyword). Keys hold only `devices` of these types.
+    entry is found by `key`, if the function takes only an array; otherwise by its second argument,
+    or by that and `keywords`, the parts of such a key with their defaults (None names a part that
+    is no keyword). Keys only hold `devices` of these types.
     """
     if C is None:
         return lambda function: function

@@ -1,4 +1,4 @@
-/* arraybridge._native: what must be native, or is called too often to be Python. */
+/* arraybridge._native: code that must be native, or is called too often to be Python. */
 #define ARRAYBRIDGE_MODULE
 #include "native.h"
 
@@ -20,7 +20,7 @@ static int execute(PyObject *module)
     PyMethodDef *const methods[] = {ab_release_methods, ab_exports_methods, ab_lookup_methods,
                                     ab_arrays_methods, ab_operators_methods, ab_threads_methods};
     static int made;
-    if (made++) { /* the files' statics are the first one's */
+    if (made++) { /* the files' statics belong to the first */
         PyErr_SetString(PyExc_ImportError, "it serves one copy of arraybridge in a process");
         return -1;
     }

@@ -1,4 +1,4 @@
-/* What the files of arraybridge._native share. CPython's limited API, from 3.11 on. */
+/* Shared by the files of arraybridge._native. CPython's limited API, from 3.11 on. */
 #ifndef ARRAYBRIDGE_NATIVE_H
 #define ARRAYBRIDGE_NATIVE_H
 #define PY_SSIZE_T_CLEAN
@@ -13,7 +13,7 @@
 #endif
 #include <numpy/arrayobject.h>
 
-#if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030C0000 /* there, and promised from 3.12 on */
+#if defined(Py_LIMITED_API) && Py_LIMITED_API < 0x030C0000 /* public from 3.12 on */
 PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *);
 PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *, PyObject *, PyObject *);
 PyAPI_FUNC(PyObject *) PyObject_VectorcallMethod(PyObject *, PyObject *const *, size_t, PyObject *);
@@ -55,8 +55,8 @@ typedef struct DLManagedTensorVersioned {
 typedef struct { PyObject AB_NAMES(AB_NAME) *no_more; } AbNames;
 extern AbNames ab_names;
 
-/* AB_BOUND(name, size) defines name_of(...), which returns `name`, a function of an array, with so
-   many arguments that it knows: they are its `self`. */
+/* AB_BOUND(name, size) defines name_of(...), which binds `size` arguments to `name`, a function of
+   an array: they are its `self`. */
 PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size);
 #define AB_KNOWN(self, i) PyTuple_GetItem(self, i)
 #define AB_BOUND(name, size)                                                                      \
@@ -66,7 +66,7 @@ PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size);
         return ab_bound(&function, args, size);                                                   \
     }
 
-/* Let go of new references, some of which may be NULL. */
+/* Release new references, some of which may be NULL. */
 static inline void ab_drop(PyObject *const *all, size_t n)
 {
     while (n--)
@@ -84,7 +84,7 @@ void ab_drain(void);
 /* lookup.c */
 PyObject *ab_view(PyObject *records, PyObject *x, PyObject *to);
 
-/* Each file's functions, and what it does when the module is made: 0, or -1 with an exception. */
+/* Each file's functions, and its setup for a new module: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
     ab_arrays_methods[], ab_operators_methods[], ab_threads_methods[];
 void ab_release_setup(void);

@@ -1,7 +1,7 @@
-/* The root of the Arrays, which holds the native array; and the operators and reading by index of
-   those over NumPy, as slots: where NumPy's own function is given arrays of NumPy, or numbers that
-   fit beside one. All else is the Python method's. Arrays over other libraries have the Python
-   methods alone, which torch.compile follows. */
+/* The root of the Arrays, which holds the native array; and, as slots, operators and reading by
+   index for Arrays over NumPy: NumPy's own functions of NumPy arrays, or of one and a number that
+   fits its dtype. The Python methods handle the rest. Arrays over other libraries only have the
+   Python methods, which torch.compile follows. */
 #include "native.h"
 #include <structmember.h>
 
@@ -18,7 +18,7 @@ typedef struct {
 } Array;
 
 static PyTypeObject *type;                        /* the class over NumPy */
-static PyObject *functions, *methods, *reflected; /* tuples: of NumPy, and the class's in Python */
+static PyObject *functions, *methods, *reflected; /* tuples: NumPy's, and the class's in Python */
 
 static PyObject *native_of(PyObject *x)
 {
@@ -28,7 +28,7 @@ static PyObject *native_of(PyObject *x)
 
 static int is_ours(PyObject *x) { return type && PyObject_TypeCheck(x, type); }
 
-/* A new Array over an array or a scalar of NumPy, to which it takes the reference. */
+/* A new Array over a NumPy array or scalar, whose reference it takes. */
 static PyObject *wrapped(PyObject *native)
 {
     native = PyArray_EnsureArray(native);
@@ -40,11 +40,11 @@ static PyObject *wrapped(PyObject *native)
     return array;
 }
 
-/* Whether it is a Python number, and no integer that an array's integers do not hold. */
+/* Whether it is a Python number and, if an integer, in the range of the array's integers. */
 static int fits(PyObject *x, PyArrayObject *native)
 {
     int dtype = PyArray_TYPE(native), sign = PyTypeNum_ISSIGNED(dtype), over = 0;
-    long long rest = 0; /* beyond the bits of a number without its sign */
+    long long rest = 0; /* the bits beyond those of a number without its sign */
     if (PyLong_CheckExact(x) && PyTypeNum_ISINTEGER(dtype))
         rest = PyLong_AsLongLongAndOverflow(x, &over) >> (8 * PyArray_ITEMSIZE(native) - 1);
     else if (!PyLong_CheckExact(x) && !PyFloat_CheckExact(x) && !PyBool_Check(x))
@@ -58,7 +58,7 @@ static PyObject *call(PyObject *table, int which, PyObject *a, PyObject *b)
     return PyObject_Vectorcall(PyTuple_GetItem(table, which), both, b ? 2 : 1, NULL);
 }
 
-/* What an operator gives of one operand or two, of which either may be the Array. */
+/* The result of an operator for one operand or two, either of which may be the Array. */
 static PyObject *operate(int which, PyObject *a, PyObject *b)
 {
     PyObject *x = native_of(a), *y = native_of(b), *result = NULL;
@@ -71,7 +71,7 @@ static PyObject *operate(int which, PyObject *a, PyObject *b)
     AB_DROP(x, y);
     if (result || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ValueError)))
         return result;
-    PyErr_Clear(); /* the Python method meets it again, and tries the function of the namespace */
+    PyErr_Clear(); /* the Python method tries again, with the namespace's function */
     if (is_ours(a))
         return call(methods, which, a, b);
     if (which > of_invert && is_ours(b)) /* else there is no reflected form */
@@ -96,7 +96,7 @@ static int is_plain(PyObject *key)
     return PySlice_Check(key) || PyLong_CheckExact(key) || key == Py_None || key == Py_Ellipsis;
 }
 
-/* An index that NumPy is given as it is; NULL for what Python looks at. */
+/* An index that NumPy takes as it is; NULL if Python must handle it. */
 static PyObject *index_of(PyObject *key)
 {
     Py_ssize_t parts = PyTuple_CheckExact(key) ? PyTuple_Size(key) : 0;
@@ -150,7 +150,7 @@ static PyType_Spec spec = {"arraybridge._native.Slots", sizeof(Array), 0,
 
 static PyObject *slots_of(PyObject *module, PyObject *args)
 {
-    Py_INCREF(args); /* for good, as the class is */
+    Py_INCREF(args); /* for good, like the class */
     int read = PyArg_ParseTuple(args, "OOOO", &type, &functions, &methods, &reflected);
     return read ? Py_NewRef(Py_None) : NULL;
 }

@@ -1,6 +1,6 @@
-"""CPython's C API by ctypes; the only file that uses ``ctypes.pythonapi``.
+"""CPython's C API through ctypes; the only file that uses ``ctypes.pythonapi``.
 
-The name of a capsule must outlive the capsule, so names lie in memory that is never freed.
+A capsule's name must outlive it, so names are in memory that is never freed.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ _CLAIMED = [(_immortal(name), _immortal(b"used_" + name)) for name in DLPACK_NAM
 
 
 def claim(capsule: object, versioned: bool) -> int:
-    """Consume a DLPack capsule: return its pointer, and rename it; 0 if it has another name.
+    """Consume a DLPack capsule: return its pointer and rename it; 0 if it has another name.
 
-    The name is checked and changed in one step, so that of several threads one gets the pointer:
-    C code calls both functions, and CPython switches threads between bytecodes only. (No garbage
-    is collected in between either: the second call's tuple of arguments is the first one's.)
+    The name is checked and changed in one step, so that only one thread gets the pointer: C code
+    calls both functions, and CPython only switches threads between bytecodes. (No garbage is
+    collected in between: the second call reuses the first one's tuple of arguments.)
     """
     try:
         pointer, _ = map(call, _CLAIM, (capsule, capsule), _CLAIMED[versioned])
@@ -86,7 +86,7 @@ def claim(capsule: object, versioned: bool) -> int:
 
 
 def pass_on(capsule: object, heir: object, versioned: bool) -> bool:
-    """Consume a DLPack capsule as `claim` does, and in the same step name an heir as it was."""
+    """Consume a DLPack capsule as `claim` does, and give its name to an heir in the same step."""
     name, used = _CLAIMED[versioned]
     try:
         _, _, _ = map(
@@ -120,7 +120,7 @@ if not HAS_GIL:
 
 if C is not None:
     claim = C.claim
-    if hasattr(os, "register_at_fork"):  # what threads of the parent were about to let go
+    if hasattr(os, "register_at_fork"):  # the parent's threads were about to release it
         os.register_at_fork(after_in_child=C.drain)
 
 
@@ -132,10 +132,10 @@ def address_of(function: Any) -> int:
 
 
 def soon(function: Callable[[], object]) -> Callable[[object], object]:
-    """Return what has the main thread call a function, and runs no Python code itself.
+    """Return a callback that lets the main thread call a function, and runs no Python code itself.
 
-    It takes one argument, whatever it is: it is for the callbacks of weak references, which may
-    come under a lock of a library.
+    It takes one argument, which is ignored: it is for callbacks of weak references, which may run
+    under a library's lock.
     """
 
     def pending(_: object) -> int:
@@ -151,13 +151,13 @@ def _references(holder: object, name: str) -> int:
     return sys.getrefcount(getattr(holder, name))
 
 
-_ALONE = _references(SimpleNamespace(held=object()), "held")  # which depends on Python's version
+_ALONE = _references(SimpleNamespace(held=object()), "held")  # depends on Python's version
 
 
 def holds_alone(holder: object, name: str) -> bool:
-    """Whether nobody but an attribute refers to what it holds.
+    """Whether only an attribute refers to its value.
 
-    False without the GIL: another thread may take a reference between the count and what is done.
+    False without the GIL: another thread may take a reference after the count is read.
     """
     return HAS_GIL and _references(holder, name) <= _ALONE
 

@@ -1,11 +1,11 @@
-/* DLPack's structs, and Arrow's: made for a capsule, consumed once, deleted by the last owner.
+/* DLPack's and Arrow's structs: made for a capsule, consumed once, deleted by the last owner.
 
-   A deleter may run on any thread, with or without the GIL, with an exception pending, under a lock
-   of the consumer's, or after the interpreter has begun to end. So it puts the struct on a list, by
-   one atomic exchange. A thread of Python's empties the list at once. For any other thread, which
-   must not wait for the GIL where it may hold a lock that the GIL's holder waits for, the main
-   thread does between two bytecodes, or else the next export. Once the interpreter is ending nobody
-   does: what the struct owns is left to the operating system. */
+   A deleter may run on any thread, with or without the GIL, with an exception pending, under a
+   consumer's lock, or while the interpreter is ending. So it puts the struct on a list, by one
+   atomic exchange. A Python thread empties the list at once. Another thread must not wait for the
+   GIL, since it may hold a lock that the GIL's holder waits for: the main thread empties the list
+   between two bytecodes, or else the next export does. Once the interpreter is ending, the owners
+   are left to the operating system. */
 #include "native.h"
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -15,11 +15,11 @@
 typedef struct Waiting {
     struct Waiting *next;
     PyObject *owner;
-} Waiting; /* takes the place of a struct's first two words */
+} Waiting; /* replaces a struct's first two words */
 
 static _Atomic(Waiting *) waiting;
-static atomic_int called;            /* 1 where Python has been asked to call `drained` */
-static int (*is_finalizing)(void);   /* Py_IsFinalizing, from 3.13 on, or what it was before */
+static atomic_int called;            /* 1 once Python will call `drained` */
+static int (*is_finalizing)(void);   /* Py_IsFinalizing, private before 3.13 */
 
 void ab_drain(void)
 {
@@ -75,7 +75,7 @@ static void delete_versioned(DLManagedTensorVersioned *self)
         release(self, self->manager_ctx);
 }
 
-/* A struct with room for the axes behind it; NULL, with a MemoryError. It owns a reference. */
+/* A struct followed by room for its axes; NULL, with a MemoryError. It owns a reference. */
 void *ab_struct(PyObject *owner, DLTensor tensor, int versioned)
 {
     size_t size = versioned ? sizeof(DLManagedTensorVersioned) : sizeof(DLManagedTensor);
@@ -96,7 +96,7 @@ void *ab_struct(PyObject *owner, DLTensor tensor, int versioned)
 static const char *const NAMES[][2] = {{"dltensor", "used_dltensor"},
                                        {"dltensor_versioned", "used_dltensor_versioned"}};
 
-/* Call a struct's own deleter, whoever's that is; a pending exception is put aside meanwhile. */
+/* Call a struct's own deleter, with a pending exception saved. */
 void ab_delete(void *self, int versioned)
 {
     PyObject *type, *value, *trace;
@@ -108,7 +108,7 @@ void ab_delete(void *self, int versioned)
     PyErr_Restore(type, value, trace);
 }
 
-/* The destructor of capsules calls the deleter of what nobody has consumed. */
+/* The capsules' destructor deletes a struct that was not consumed. */
 static void destroy(PyObject *capsule)
 {
     for (int versioned = 0; versioned < 2; versioned++)
@@ -116,7 +116,7 @@ static void destroy(PyObject *capsule)
             ab_delete(PyCapsule_GetPointer(capsule, NAMES[versioned][0]), versioned);
 }
 
-/* A capsule takes a struct over, also where there is no memory for one; NULL stays NULL. */
+/* A capsule takes over a struct, which is deleted if memory runs out; NULL stays NULL. */
 PyObject *ab_capsule(void *self, int versioned)
 {
     PyObject *made = self ? PyCapsule_New(self, NAMES[versioned][0], destroy) : NULL;
@@ -125,7 +125,7 @@ PyObject *ab_capsule(void *self, int versioned)
     return made;
 }
 
-/* The whole numbers of a tuple; -1 with an exception. */
+/* Read a tuple of integers; -1 with an exception. */
 static int read_axes(PyObject *numbers, int64_t *axes)
 {
     for (Py_ssize_t i = 0, n = PyTuple_Size(numbers); i < n; i++)
@@ -164,8 +164,8 @@ static PyObject *capsule(PyObject *module, PyObject *args)
     return made;
 }
 
-/* Consume a capsule: its pointer; NULL, without an exception, if it has another name. Of several
-   threads one gets the pointer: under the GIL, or else under the lock. */
+/* Consume a capsule: its pointer; NULL, without an exception, if it has another name. Only one
+   thread gets the pointer: under the GIL, or else under the lock. */
 static void *claimed(PyObject *capsule, int versioned)
 {
     void *self = NULL;
@@ -198,7 +198,7 @@ static PyObject *claim(PyObject *module, PyObject *const *given, Py_ssize_t n)
     return versioned < 0 ? NULL : PyLong_FromVoidPtr(claimed(given[0], versioned));
 }
 
-/* own(address, versioned): a capsule that deletes a producer's struct when it goes. */
+/* own(address, versioned): a capsule that deletes a producer's struct when it is freed. */
 static PyObject *own(PyObject *module, PyObject *const *given, Py_ssize_t n)
 {
     int versioned = read_kind(given, n);
@@ -208,9 +208,9 @@ static PyObject *own(PyObject *module, PyObject *const *given, Py_ssize_t n)
     return ab_capsule(self, versioned);
 }
 
-/* take(capsule, versioned): (address, what `own` returns) of a capsule that this consumes; None if
-   it has another name. All is made before the capsule is consumed, so that nothing is lost where
-   there is no memory; its name disarms the owner until then, and for good at what is no address. */
+/* take(capsule, versioned): consume a capsule; return its address and an owner as from `own`, or
+   None if it has another name. The owner is made first, so that nothing is lost if memory runs out.
+   Its name disarms it until then, or for good if the pointer is no address. */
 static PyObject *take(PyObject *module, PyObject *const *given, Py_ssize_t n)
 {
     int versioned = read_kind(given, n);
@@ -221,8 +221,8 @@ static PyObject *take(PyObject *module, PyObject *const *given, Py_ssize_t n)
     void *self = PyCapsule_GetPointer(given[0], NAMES[versioned][0]);
     PyObject *owner = self ? PyCapsule_New(self, NAMES[versioned][1], destroy) : NULL;
     PyObject *made = owner ? Py_BuildValue("NO", PyLong_FromVoidPtr(self), owner) : NULL;
-    Py_XDECREF(owner); /* which the tuple holds */
-    if (made && claimed(given[0], versioned) != self) { /* another thread was quicker */
+    Py_XDECREF(owner); /* the tuple holds it */
+    if (made && claimed(given[0], versioned) != self) { /* another thread was faster */
         Py_DECREF(made);
         Py_RETURN_NONE;
     }
@@ -241,19 +241,19 @@ static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_
     return versioned < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* Arrow's structs. The last four words of an ArrowSchema, of nine, and an ArrowArray, of ten, are
-   `children`, `dictionary`, `release`, `private_data`; `at` is the first, or would be in an
-   ArrowArrayStream, of five. Python packs the others, what one points to, and children that the
-   owner holds. Nested lists have memory of their own: consumers may move them, in any order. */
+/* Arrow's structs. The last four words of an ArrowSchema (of nine) and an ArrowArray (of ten) are
+   `children`, `dictionary`, `release`, `private_data`; `at` is the first, or where it would be in
+   an ArrowArrayStream (of five). Python packs the other words, the target of one pointer, and
+   children that the owner holds. Nested lists are separate: consumers may move them. */
 typedef struct {
-    Waiting head; /* which already has the owner */
+    Waiting head; /* already has the owner */
     void *pointed[4], *child[16], *children[1];
 } Level;
 
 static void release_level(void **self, int at)
 {
     Level *level = self[at + 3];
-    if (level->child[at + 2]) /* it is there, and has not been moved out */
+    if (level->child[at + 2]) /* it exists, and was not moved out */
         release_level(level->child, at);
     self[at + 2] = NULL;
     release(level, level->head.owner);
@@ -307,7 +307,7 @@ static PyObject *arrow(PyObject *module, PyObject *args)
 
 static PyObject *drain(PyObject *module, PyObject *unused)
 {
-    drained(NULL); /* in a forked child nobody calls: what was asked is the parent's */
+    drained(NULL); /* a forked child must not wait for the parent's pending call */
     Py_RETURN_NONE;
 }
 
@@ -321,7 +321,7 @@ PyMethodDef ab_release_methods[] = {
     {"take", FAST(take), "take(capsule, versioned): its address and an owner; or None."},
     {"release", FAST(release_now), "release(owner, versioned): run its deleter now."},
     {"arrow", arrow, METH_VARARGS, "arrow(kind, owner, packed): a capsule of Arrow's structs."},
-    {"drain", drain, METH_NOARGS, "Let go of what structs own that other threads have deleted."},
+    {"drain", drain, METH_NOARGS, "Release the owners of structs that other threads have deleted."},
     {0}};
 
 void ab_release_setup(void)

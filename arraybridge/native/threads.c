@@ -1,9 +1,9 @@
 /* The thread pool of the CPU kernels, and their flat copy.
  *
- * A job has so many slices. Whoever is free takes the next one, the caller among them: it begins
- * at once, and waits for no thread that has not begun. Where another caller has the pool, this one
- * does its job alone. The threads never take the GIL, since one that needs it starts late where
- * another thread computes; they live until the process ends.
+ * A job is a number of slices. Free threads, including the caller, take the next one. The caller
+ * starts at once, and only waits for threads that have started. If another caller has the pool, it
+ * does the whole job. The threads never take the GIL, which would delay them while another thread
+ * computes; they live until the process ends.
  */
 #include "native.h"
 #include <pthread.h>
@@ -16,27 +16,27 @@
 #include <emmintrin.h>
 #endif
 
-/* STACK: kernels keep scratch buffers there; musl would give 128 KB, macOS 512. */
+/* STACK: kernels have scratch buffers there; musl's default is 128 KB, macOS's 512 KB. */
 enum { LINE = 64, STACK = 4 << 20 };
 
 typedef struct Job { /* addresses are integers */
     void (*slice)(const struct Job *, int64_t i);
     long long count, kernel, records, stride, dst, src, nbytes;
     int past_cache;
-    _Alignas(LINE) atomic_llong next; /* on a cache line of its own: every thread counts in it */
+    _Alignas(LINE) atomic_llong next; /* on a separate cache line: every thread writes it */
 } Job;
 
-#define ANEW {.mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, \
-              .done = PTHREAD_COND_INITIALIZER}
+#define NEW_POOL {.mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, \
+                  .done = PTHREAD_COND_INITIALIZER}
 
 static struct Pool {
     pthread_mutex_t mutex;
-    pthread_cond_t work, done; /* there is a place in the job; the last helper has left it */
+    pthread_cond_t work, done; /* a place is free; the last helper has left */
     Job *job;
-    int64_t places, active; /* threads that may still join the job; that joined and have not left */
-    int64_t size;           /* threads, which a caller that has the pool adds to */
+    int64_t places, active; /* threads that may still join; that have joined and not left */
+    int64_t size;           /* threads; only the caller that has the pool adds some */
     atomic_int busy;        /* a caller has the pool */
-} pool = ANEW;
+} pool = NEW_POOL;
 
 static void drain(Job *job)
 {
@@ -44,7 +44,7 @@ static void drain(Job *job)
         job->slice(job, i);
 }
 
-/* What a thread of the pool does. */
+/* A thread of the pool. */
 static void *serve(void *unused)
 {
     pthread_mutex_lock(&pool.mutex);
@@ -63,15 +63,15 @@ static void *serve(void *unused)
     return unused;
 }
 
-/* In a forked child, where the threads are gone. */
-static void begin_anew(void) { pool = (struct Pool)ANEW; }
+/* In a forked child, which has no threads. */
+static void reset(void) { pool = (struct Pool)NEW_POOL; }
 
 int ab_threads_setup(void)
 {
-    return pthread_atfork(NULL, NULL, begin_anew) ? (PyErr_NoMemory(), -1) : 0;
+    return pthread_atfork(NULL, NULL, reset) ? (PyErr_NoMemory(), -1) : 0;
 }
 
-/* Have so many threads, or as many of them as the system gives. */
+/* Start threads until there are `size`, or as many as the system allows. */
 static void grow(int64_t size)
 {
     sigset_t blocked, before;
@@ -81,8 +81,8 @@ static void grow(int64_t size)
         return;
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&blocked); /* a thread inherits it: signals are for Python's threads */
-    sigdelset(&blocked, SIGSEGV), sigdelset(&blocked, SIGBUS); /* but faulthandler speaks */
+    sigfillset(&blocked); /* inherited: Python's threads handle signals */
+    sigdelset(&blocked, SIGSEGV), sigdelset(&blocked, SIGBUS); /* except for faulthandler */
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     while (pool.size < size && !pthread_create(&thread, &attributes, serve, NULL))
         pool.size++;
@@ -118,7 +118,7 @@ static void call_kernel(const Job *job, int64_t i)
     ((void (*)(int64_t))(intptr_t)job->kernel)(job->records + i * job->stride);
 }
 
-/* Copy whole lines to a whole line, past the cache where there are instructions for that. */
+/* Copy whole cache lines, bypassing the cache if there are instructions for that. */
 static void stream(char *dst, const char *src, int64_t nbytes)
 {
 #ifdef __SSE2__
@@ -129,13 +129,13 @@ static void stream(char *dst, const char *src, int64_t nbytes)
         for (size_t i = 0; i < LINE / sizeof *line; i++)
             _mm_stream_si128((__m128i *)(dst + at) + i, line[i]);
     }
-    _mm_sfence(); /* they are seen before what comes next */
+    _mm_sfence(); /* make them visible before later writes */
 #else
     memcpy(dst, src, nbytes);
 #endif
 }
 
-/* Copy one slice of a run: all but the first begin at a whole line of the destination. */
+/* Copy one slice of a run; all but the first start at a cache line of the destination. */
 static void copy_part(const Job *job, int64_t i)
 {
     char *dst = (char *)(intptr_t)job->dst;

@@ -1,7 +1,7 @@
-"""Columns and frames of any library that speaks Arrow's PyCapsule interface, as arrays in pieces.
+"""Columns and frames of any library with Arrow's PyCapsule interface, as arrays in pieces.
 
 A column of numbers is an array of one axis; a fixed-size list adds an axis; a frame whose columns
-have one data type is a matrix. What no tensor holds is refused, as pyarrow's own arrays are.
+have one data type is a matrix. Data that no tensor holds is refused, as for pyarrow's arrays.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .arrow_memory import Column, Methods, columns, kinds_of, metadata_of, metho
 from .arrow_types import EXTENSION, Kind, kind_of, remedy_of_nulls
 from .assembled import LIBRARY, Assembled, Piece, unpacked
 
-ARRAYS = ("__arrow_c_array__", "__arrow_c_device_array__")  # which can be asked again
-_LARGEST = 2**60  # rows; no sum or product of a few such leaves 64 bits unnoticed
+ARRAYS = ("__arrow_c_array__", "__arrow_c_device_array__")  # these can be called again
+_LARGEST = 2**60  # rows; no sum or product of a few of them overflows 64 bits unnoticed
 
 
 class _Refused(Exception):
@@ -31,7 +31,7 @@ class _Refused(Exception):
 
 
 def opener_of(cls: type) -> Callable[[Any, bool], tuple[object, Library]]:
-    """Return what takes the arrays of the instances of a class; see `frames.opened_frame`."""
+    """Return what opens the instances of a class; see `frames.opened_frame`."""
     methods = methods_of(cls)
     transient = _transient(cls)
 
@@ -44,7 +44,7 @@ def opener_of(cls: type) -> Callable[[Any, bool], tuple[object, Library]]:
 
 
 def _transient(cls: type) -> str | None:
-    """Return why instances are not looked at: they would be consumed, or computed; else None."""
+    """Return why instances must not be read (it would consume or compute them), or None."""
     if any(getattr(cls, method, None) is not None for method in ARRAYS):
         return None
     if not hasattr(cls, "__len__"):
@@ -60,10 +60,10 @@ def _transient(cls: type) -> str | None:
 
 
 def assembled(x: Any, methods: Methods | None = None) -> Assembled:
-    """Take the arrays of an object; why there is no tensor of them `Assembled.refused` says.
+    """Take the arrays of an object; `Assembled.refused` is why there is no tensor of them.
 
-    ``methods`` are those of its class, if they are known. Errors are those of
-    `arrow_memory.columns`, and of arrays that contradict their type.
+    ``methods`` are its class's, if they are known. Raises the errors of `arrow_memory.columns`, and
+    for arrays that contradict their type.
     """
     chunks: list[Column] = []
     try:
@@ -76,7 +76,7 @@ def assembled(x: Any, methods: Methods | None = None) -> Assembled:
         _release(chunks)
         return Assembled(length, NO_DTYPE, refused=str(refused))
     except BaseException:
-        _release(chunks)  # now, not when the traceback that holds this frame goes
+        _release(chunks)  # now, not when the traceback that holds this frame is freed
         raise
 
 
@@ -93,7 +93,7 @@ def _read(x: Any, chunks: list[Column], others: Iterator[Column]) -> Assembled:
     where = [f"column {name!r}: " if frame else "" for name in names]
     kinds = [kind_of(field) for field in fields]
     if not kinds:
-        raise _Refused("a frame without columns has no data type: pass one with columns")
+        raise _Refused("a frame without columns has no data type: pass a frame with columns")
     for kind, place in zip(kinds, where, strict=True):
         if kind.refused:
             raise _Refused(f"{place}{kind.refused}")
@@ -159,12 +159,12 @@ def _several(kinds: list[Kind], names: list[str]) -> str:
 
 
 def _placed(chunk: Column, device: Device | None) -> Device:
-    """Return where a chunk lies, which is where the chunks before it do."""
+    """Return the device of a chunk, which must be that of the chunks before it."""
     place = CPU if chunk.device[0] == CPU.type else checked_device(*chunk.device)
     if chunk.event:
         _wait(chunk.event, place)
     if device not in (None, place):
-        raise ConversionError(f"its chunks lie on {device} and {place}: combine them first")
+        raise ConversionError(f"its chunks are on {device} and {place}: combine them first")
     return place
 
 
@@ -173,7 +173,7 @@ def _piece(
 ) -> tuple[Piece, int]:
     """Return the piece of some rows of a column, and how many of its elements are null.
 
-    An element is null where it, or any of what it is in, is said to be: polars says both.
+    An element is null if it, or a list that contains it, is marked null: polars marks both.
     """
     rows = count
     for size in kind.lists:
@@ -193,7 +193,7 @@ def _piece(
 
 
 def _nulls(column: Column, start: int, count: int, buffers: int = 1) -> np.ndarray | None:
-    """Return which of some slots are null; None where none is."""
+    """Return which slots are null, or None if none is."""
     bitmap = column.buffers(buffers)[0]
     known: int = column.array.null_count
     if not -1 <= known <= column.array.length:
@@ -205,13 +205,11 @@ def _nulls(column: Column, start: int, count: int, buffers: int = 1) -> np.ndarr
     if not bitmap:
         if known < 0:
             return None
-        raise MalformedTensorError("an Arrow array with nulls has no bitmap of them")
+        raise MalformedTensorError("an Arrow array with nulls has no validity bitmap")
     if column.device[0] != CPU.type:
         if known > 0:  # wherever they are
             return np.arange(count) < known
-        raise _Refused(
-            "whether elements are null stands in device memory: compute the null count first"
-        )
+        raise _Refused("its validity bitmap is in device memory: compute the null count first")
     missing: np.ndarray = unpacked(Piece(bitmap + start // 8, start % 8, count), 1) == 0
     return missing
 
@@ -222,7 +220,7 @@ def _either(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | No
 
 
 def _wait(event: int, device: Device) -> None:
-    """Wait until a device has written what is to be read; `event` is where its handle stands."""
+    """Wait until a device has written the memory; `event` is the address of a handle."""
     if device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED, DeviceType.CUDA_HOST):
         raise ConversionError(
             f"arraybridge cannot wait for an event on {device}: synchronize it first"
@@ -244,8 +242,8 @@ def _extent(column: Column) -> tuple[int, int]:
 
 
 def _start(column: Column, what: str, needed: int) -> int:
-    """Return the offset of an array, of which so many elements are needed."""
+    """Return the offset of an array that must have a number of elements."""
     start, held = _extent(column)
     if held < needed:
-        raise MalformedTensorError(f"{what} are {held}, fewer than the {needed} that are needed")
+        raise MalformedTensorError(f"{what} are {held}, but {needed} are needed")
     return start

@@ -1,8 +1,8 @@
-"""Tensors by Arrow's PyCapsule interface: the first axis is that of rows, others are lists.
+"""Tensors through Arrow's PyCapsule interface: the first axis is the rows, others are lists.
 
-Arrow has C order alone, so that other layouts are copied, and packs booleans, eight to a byte.
-There are no nulls. Whoever takes the capsules shares the memory, and no Python runs when it is
-released (`arrow_structs`).
+Arrow only has C order, so other layouts are copied, and packs booleans, eight to a byte. There are
+no nulls. Consumers of the capsules share the memory, and no Python code runs when it is released
+(`arrow_structs`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .arrow_types import NUMBERS
 
 _FORMATS = {dtype.name: char.encode() for char, dtype in NUMBERS.items()}
 
-#: What to pass in the place of data types that Arrow lacks.
+#: What to pass instead of data types that Arrow lacks.
 REMEDIES = {
     "complex64": "pass arraybridge.convert(x, 'numpy')[..., None].view('float32')",
     "complex128": "pass arraybridge.convert(x, 'numpy')[..., None].view('float64')",
@@ -33,7 +33,7 @@ REMEDIES = {
 
 
 class Exports(Library):
-    """Arrow's interface as a target: what its arrays can be."""
+    """Arrow's interface as a target."""
 
     name = "arrow"
     accepts = Accepts(
@@ -59,12 +59,12 @@ class Exports(Library):
 
 
 def of_tensor(tensor: ManagedTensor) -> Exported:
-    """Return the export of a tensor that `Exports` takes: in C order, or of booleans."""
+    """Return the export of a tensor that `Exports` accepts: in C order, or of booleans."""
     if tensor.dtype.name != "bool":
         return Exported(tensor.shape, tensor.dtype, tensor.pointer, tensor, tensor.device)
     if not tensor.device.host:
         raise ConversionError(
-            f"Arrow packs booleans eight to a byte, which nothing here does on {tensor.device}: "
+            f"Arrow packs booleans eight to a byte, which is not supported on {tensor.device}: "
             "pass integers"
         )
     numpy: Any = library_named("numpy")
@@ -76,7 +76,7 @@ def of_tensor(tensor: ManagedTensor) -> Exported:
 class Exported:
     """Memory in Arrow's layout, for importers that take an object.
 
-    `data` is the address of the elements, in C order; of booleans, of their bits.
+    `data` is the address of the elements in C order, or of the bits of booleans.
     """
 
     shape: tuple[int, ...]
@@ -112,10 +112,10 @@ EXPORTS.forms = (Exported,)
 
 
 def exported(x: Any, library: Library, device: bool = False, of_array: bool = True) -> Exported:
-    """Bring an array into Arrow's layout: a view where it has that already.
+    """Convert an array to Arrow's layout, as a view if it has that already.
 
-    ConversionError for what Arrow has no arrays of, and for memory off the host unless ``device``;
-    its remedies are those of an Array if `of_array`.
+    ConversionError for arrays that Arrow lacks, and for memory off the host unless ``device``; its
+    remedies are an Array's if `of_array`.
     """
     alias = library.alias(x)
     found, info = routed(alias, library, EXPORTS)
@@ -133,9 +133,9 @@ def exported(x: Any, library: Library, device: bool = False, of_array: bool = Tr
 
 
 def schema_capsule(shape: tuple[int, ...], dtype: DataType, name: str = "") -> object:
-    """Make the capsule with the type of the arrays of a shape.
+    """Make the capsule with the type of arrays of a shape.
 
-    ConversionError for a data type that Arrow lacks, and an array without axes.
+    ConversionError for a data type that Arrow lacks, and for an array without axes.
     """
     form = _FORMATS.get(dtype.name)
     if form is None or not shape:

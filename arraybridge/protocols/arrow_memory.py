@@ -1,8 +1,8 @@
-"""Arrow's C data interface: capsules in, and structs whose memory is ours to release.
+"""Arrow's C data interface: consuming capsules and owning their structs.
 
-Everything that a producer wrote is checked before it is followed, except addresses, which nobody
-can check. Whatever happens, a producer's release callback runs exactly once, on the thread that
-drops the last reference; the GIL is free meanwhile, since some producers take it themselves.
+Everything that a producer wrote is checked before it is used, except addresses, which cannot be
+checked. A producer's release callback always runs exactly once, on the thread that drops the last
+reference, without the GIL, since some producers take it themselves.
 
 Sources: Arrow columnar format, "The Arrow C data interface", "The Arrow C stream interface",
 "The Arrow C Device data interface", "The Arrow PyCapsule Interface".
@@ -82,9 +82,9 @@ class DeviceStream(ctypes.Structure):
 
 
 class Owned:
-    """Own a producer's struct: released once, when the last reference goes.
+    """Own a producer's struct: released once, when the last reference is dropped.
 
-    `struct` is zeroed memory that a producer fills in, or to which a struct is moved.
+    `struct` is zeroed memory that a producer fills, or to which a struct is moved.
     """
 
     __slots__ = ("struct",)
@@ -92,7 +92,7 @@ class Owned:
     def __init__(self, kind: type[ctypes.Structure]) -> None:
         self.struct: Any = kind()
 
-    # Names of the module may be gone when the interpreter ends, hence the defaults.
+    # The module's names may be gone when the interpreter ends, hence the defaults.
     def release(
         self,
         _foreign: Callable[[int], Any] = _RELEASE,
@@ -116,10 +116,10 @@ NAMES = {
 
 
 def taken(capsule: object, kind: type[ctypes.Structure]) -> Owned:
-    """Move the struct out of a capsule, as its consumer does: the capsule's is marked released.
+    """Move the struct out of a capsule, as its consumer must: the capsule's is marked released.
 
     TypeError for anything but a capsule of that name; MalformedTensorError for a struct that was
-    released, or moved, before.
+    already released or moved.
     """
     name = NAMES[kind]
     if not is_capsule(capsule) or pyapi.capsule_name(capsule) != name:
@@ -129,29 +129,29 @@ def taken(capsule: object, kind: type[ctypes.Structure]) -> Owned:
     ctypes.memmove(ctypes.addressof(owned.struct), address, ctypes.sizeof(kind))
     if not there.release:
         owned.struct = None
-        raise MalformedTensorError(f"the {name.decode()} was released, or consumed, already")
+        raise MalformedTensorError(f"the {name.decode()} was already released or consumed")
     getattr(there, "array", there).release = None
     return owned
 
 
 class Column(NamedTuple):
-    """An array and its type, of which the memory lives as long as this does."""
+    """An array and its type, whose memory lives as long as this."""
 
-    schema: Any  # as the next: a struct within what `owner` keeps alive
+    schema: Any  # like array, a struct that `owner` keeps alive
     array: Any
     owner: tuple[Owned, ...]
     device: tuple[int, int]  # its kind and number
-    event: int  # address of what has to happen there before the memory is read; 0 for nothing
+    event: int  # address of the event to wait for before reading the memory; 0 for none
 
     def release(self) -> None:
-        """Release the memory now: nothing that holds this column for longer can use it."""
+        """Release the memory now; nothing that still holds this column may use it."""
         for owned in self.owner:
             owned.release()
 
     def children(self) -> list[Column]:
         """Return the columns of a struct, or the elements of a list.
 
-        MalformedTensorError where the type and the array do not have as many.
+        MalformedTensorError if the type and the array have different numbers of them.
         """
         schemas = kinds_of(self.schema)
         count = self.array.n_children
@@ -168,7 +168,7 @@ class Column(NamedTuple):
         return found
 
     def buffers(self, count: int) -> tuple[int, ...]:
-        """Return the addresses of the buffers, of which there must be so many."""
+        """Return the addresses of the buffers, whose number must be `count`."""
         array = self.array
         if array.n_buffers != count or (count and not array.buffers):
             raise MalformedTensorError(
@@ -225,8 +225,8 @@ def _addresses(at: int | None, count: int) -> tuple[int | None, ...]:
 
 Methods = tuple[tuple[str, type[ctypes.Structure], type[ctypes.Structure] | None], ...]
 #: The methods, in the order in which they are tried, with the struct in the capsule that they
-#: give, and for streams that of their arrays. Those for devices come first: an object with memory
-#: on a device may offer the others by a copy to the host.
+#: return, and for streams the struct of their arrays. Those for devices come first: an object with
+#: memory on a device may implement the others by a copy to the host.
 METHODS: Methods = (
     ("__arrow_c_device_array__", DeviceArray, None),
     ("__arrow_c_array__", Array, None),
@@ -241,10 +241,10 @@ def methods_of(cls: type) -> Methods:
 
 
 def columns(x: Any, methods: Methods) -> Generator[Column, None, None]:
-    """Take the arrays of an object; the first has no rows where there is none.
+    """Take the arrays of an object; the first has no rows if there is none.
 
-    ConversionError for an error of the producer's stream; MalformedTensorError, TypeError for
-    structs that contradict the format, and what is no capsule.
+    ConversionError for an error of the producer's stream; MalformedTensorError or TypeError for
+    structs that contradict the format, and for objects that are no capsules.
     """
     for method, kind, of in methods:
         try:
@@ -255,7 +255,7 @@ def columns(x: Any, methods: Methods) -> Generator[Column, None, None]:
             yield from _streamed(taken(found, kind), of)
             return
         if not isinstance(found, tuple) or len(found) != 2:
-            raise TypeError(f"{type(x).__name__}.{method} gave {found!r}; expected two capsules")
+            raise TypeError(f"{type(x).__name__}.{method} returned {found!r}, not two capsules")
         schema = taken(found[0], Schema)
         try:
             array = taken(found[1], kind)
@@ -280,28 +280,28 @@ def _streamed(stream: Owned, kind: type[ctypes.Structure]) -> Generator[Column, 
     schema, some = Owned(Schema), False
     try:
         if not _filled(stream, "get_schema", schema):
-            raise MalformedTensorError("an ArrowArrayStream gave no schema")
+            raise MalformedTensorError("an ArrowArrayStream returned no schema")
         while _filled(stream, "get_next", array := Owned(kind)):
             some = True
             yield _column(schema, array)
         if not some:
             yield Column(schema.struct, None, (schema,), (1, 0), 0)
     except BaseException:
-        schema.release()  # now, not when the traceback that holds this frame goes
+        schema.release()  # now, not when the traceback that holds this frame is freed
         raise
     finally:
         stream.release()
 
 
 def _filled(stream: Owned, name: str, owned: Owned) -> bool:
-    """Call a function of a stream, which fills a struct; whether there is anything in it."""
+    """Call a function of a stream, which fills a struct; return whether it is not empty."""
     function, at = getattr(stream.struct, name), ctypes.addressof(stream.struct)
     if not function:
         raise MalformedTensorError(f"an ArrowArrayStream has no {name}")
     status = _GET(function)(at, ctypes.addressof(owned.struct))
     if not status:
         return bool(owned.struct.release)
-    owned.struct = None  # whatever a failed call has left in it is not ours to release
+    owned.struct = None  # whatever a failed call left in it is not ours to release
     message, get_error = None, stream.struct.get_last_error
     if get_error:
         message = _GET_ERROR(get_error)(at)

@@ -1,9 +1,9 @@
-"""Capsules with Arrow's structs, which any thread may release: by C, or else by Numba's callbacks.
+"""Capsules with Arrow's structs that any thread may release: by C, or else by Numba's callbacks.
 
-A struct is packed as 20 words: four for what its first field points to, the text of a type, or for
-what `buffers` does; and up to 16 of its own, where that pointer and `dictionary`, `release` and
-`private_data` are left out. Structs of nested lists are packed one after the other; the children of
-others are capsules, which their owner holds.
+A struct is packed as 20 words: four for the target of its first field (the text of a type, or the
+target of `buffers`), and up to 16 for the struct itself, without that pointer and `dictionary`,
+`release` and `private_data`. Structs of nested lists are packed one after the other; the children
+of others are capsules, held by their owner.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from struct import Struct, calcsize
 from ..native import C, pyapi
 from .arrow_memory import NAMES, Array, DeviceArray, Schema, Stream, taken
 
-_NAMES = ctypes.create_string_buffer(bytes(64) + b"item")  # and a place for no elements
-pyapi.incref(_NAMES)  # whoever reads it may outlive the interpreter
+_NAMES = ctypes.create_string_buffer(bytes(64) + b"item")  # and an address for no elements
+pyapi.incref(_NAMES)  # readers may outlive the interpreter
 _EMPTY, _ITEM = ctypes.addressof(_NAMES), ctypes.addressof(_NAMES) + 64
-_NULLABLE = 2  # as the fields of every library are, unless somebody says otherwise
+_NULLABLE = 2  # as every library's fields are by default
 
 _schema = Struct("=32s8xQ8xqqQ80x").pack  # its format, name, flags, n_children, children
-#: Its buffers, length, null_count, offset, n_buffers, n_children, children; and of a device array
-#: at the end device_id, device_type.
+#: Its buffers, length, null_count, offset, n_buffers, n_children, children; for a device array also
+#: device_id and device_type at the end.
 _array = Struct("=QQ16x5q8xQ24xqi36x").pack
 _stream = Struct("=32xQQQ104x").pack
 _SIZE = calcsize("20Q")
@@ -36,14 +36,14 @@ _PLACES = ("schema", 9, 4), ("array", 10, 9), ("array", 10, 9), ("stream", 5, 9)
 
 @cache
 def _callbacks(kind: str) -> tuple[int, int]:
-    """Return the addresses of a release callback, and of a destructor of capsules."""
+    """Return the addresses of a release callback and of a destructor of capsules."""
     from ..kernels.cpu import loader
 
     return loader.callback("release", "release", kind), loader.callback("release", "destroy", kind)
 
 
 def _made(kind: int, owner: object, packed: bytes) -> object:
-    name, at, pointed = _PLACES[kind]  # of `children`, and of `buffers` or `format`
+    name, at, pointed = _PLACES[kind]  # the places of `children`, and of `buffers` or `format`
     release, destroy = _callbacks(name)
     child = None
     for start in reversed(range(0, len(packed), _SIZE)):
@@ -65,7 +65,7 @@ if C is not None:
 
 
 def schema(lists: tuple[int, ...], form: bytes, field: str = "") -> object:
-    """Make a capsule with a type: lists of those sizes of what has a format."""
+    """Make a capsule with a type: nested lists of those sizes, of elements with a format."""
     owner = ctypes.create_string_buffer(field.encode()) if field else None
     name, packed = _EMPTY if owner is None else ctypes.addressof(owner), b""
     for size in lists:
@@ -79,9 +79,9 @@ def array(
 ) -> object:
     """Make a capsule with an array whose rows are elements, or lists of them.
 
-    With a device, its kind and its number, it is one with a device array.
+    With a device (its kind and number), the capsule has a device array.
     """
-    data = data or _EMPTY  # no elements; some importers want an address all the same
+    data = data or _EMPTY  # no elements, but some importers require an address
     kind, number = device or (0, 0)
     length, packed, nested = 1, b"", len(shape)
     for size in shape:
@@ -92,7 +92,7 @@ def array(
 
 
 def table(columns: Sequence[object], rows: int | None = None) -> object:
-    """Make a capsule with a type of those capsules as fields; or with an array, of so many rows."""
+    """Make a capsule with a type, or with an array of so many rows, of those capsules as fields."""
     name = NAMES[Schema if rows is None else Array]
     children = (c_void_p * len(columns))(*map(pyapi.capsule_pointer, columns, repeat(name)))
     n, address, owner = len(columns), ctypes.addressof(children), (children, columns)
@@ -107,9 +107,9 @@ _get_last_error = CFUNCTYPE(c_void_p, c_void_p)(lambda stream: ctypes.addressof(
 
 
 def stream(schema: Callable[[], object], array: object) -> object:
-    """Make a capsule with a stream of one array; its type is made each time that it is asked for.
+    """Make a capsule with a stream of one array; its type is made at each request.
 
-    Any thread may consume the stream, and takes the GIL for a moment; none to release it.
+    Any thread may consume the stream, and then briefly takes the GIL; releasing takes none.
     """
     arrays = iter([array])
     owner = (
@@ -123,9 +123,9 @@ def stream(schema: Callable[[], object], array: object) -> object:
 def _filled(
     kind: type[ctypes.Structure], capsule: Callable[[], object], stream: int, out: int
 ) -> int:
-    """Move a struct to a consumer, who gets an empty one for StopIteration; return 0, or an errno.
+    """Move a struct to a consumer (an empty one for StopIteration); return 0, or an errno.
 
-    ctypes would print what is raised here, and return 0.
+    ctypes would print an exception that is raised here, and return 0.
     """
     try:
         owned = taken(capsule(), kind)

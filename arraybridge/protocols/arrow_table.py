@@ -1,4 +1,4 @@
-"""Arrays as the columns of a table, for whatever reads Arrow's streams."""
+"""Arrays as the columns of a table, for consumers of Arrow streams."""
 
 from __future__ import annotations
 

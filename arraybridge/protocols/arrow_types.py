@@ -1,8 +1,8 @@
-"""Arrow's types as those of tensors, and what to do about the others.
+"""Arrow's types as tensors' types, and what to do about the others.
 
-A fixed-size list is an axis, and so is each that it holds; a ``fixed_shape_tensor`` has the axes
-that it means. Nothing else than numbers and booleans has a place in a tensor: what dates, text and
-dictionaries mean would be lost, and there is a remedy for each.
+A fixed-size list is an axis, and so is each list inside it; a ``fixed_shape_tensor`` has its own
+axes. Tensors only hold numbers and booleans: the meaning of dates, text and dictionaries would be
+lost, so each has a remedy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..core.records import NO_DTYPE
 from ..dlpack import DataType, MalformedTensorError, c_strides
 from .arrow_memory import DEEPEST, format_of, kinds_of, metadata_of
 
-#: The key of the metadata that names an extension type, which adds a meaning to its storage.
+#: The key of the metadata that names an extension type, which gives its storage a meaning.
 EXTENSION = b"ARROW:extension:name"
 
 #: Arrow's formats of numbers and booleans.
@@ -38,13 +38,13 @@ _OTHERS = {
 
 
 class Kind(NamedTuple):
-    """What the arrays of a type are as tensors."""
+    """The arrays of a type, as tensors."""
 
     dtype: DataType
     bits: bool = False  # whether elements are packed eight to a byte
-    inner: tuple[int, ...] = ()  # the extents behind the axis of rows
+    inner: tuple[int, ...] = ()  # the extents after the axis of rows
     steps: tuple[int, ...] = ()  # their strides, in elements
-    lists: tuple[int, ...] = ()  # how many elements each level of lists has, from the outermost
+    lists: tuple[int, ...] = ()  # the elements at each level of lists, outermost first
     refused: str | None = None  # why there is no tensor, and what to do
 
     @property
@@ -90,7 +90,7 @@ def kind_of(schema: Any, depth: int = 0) -> Kind:
 
 
 def _of_tensors(schema: Any, count: int, below: Kind) -> Kind:
-    """Return the kind of a ``fixed_shape_tensor``, stored in lists of so many elements."""
+    """Return the kind of a ``fixed_shape_tensor``, stored in lists of `count` elements."""
     try:
         given = json.loads(metadata_of(schema).get(b"ARROW:extension:metadata", b""))
         shape = tuple(given["shape"])
@@ -142,14 +142,14 @@ def _sort(text: str) -> str:
 
 
 _SORTS = {**dict.fromkeys(("+l", "+L", "+vl", "+vL"), "list"), "+s": "struct"}
-# What to do, in words: what code does it is for the library of the frame to say.
+# What to do, in words: the library of the frame has the code.
 _REMEDIES = {
     "temporal": "cast it to integers first",
     "dictionary": "decode it first",
     "decimal": "cast it to float64 first, which rounds",
-    "list": "make its rows fixed-size lists where they are of equal length",
+    "list": "make its rows fixed-size lists if they have equal lengths",
     "struct": "pass its fields one by one",
-    "extension": "pass what it is stored as",
+    "extension": "pass its storage",
     "+r": "decode the runs first",
 }
 
@@ -167,7 +167,7 @@ def remedy_of_nulls(x: type) -> str:
 
 
 def spells_number(text: Any) -> bool:
-    """Whether a text, of which the others are taken to be alike, is a number's."""
+    """Whether a text is a number; the others are assumed to be alike."""
     try:
         float(text)
     except (TypeError, ValueError):

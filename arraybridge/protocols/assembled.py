@@ -1,8 +1,8 @@
 """Arrays in pieces: the chunks of a column, the columns of a frame, and booleans in bits.
 
-One piece is a view, and so are columns that lie next to each other at an equal distance; all else
-is assembled by one copy. Columns stay whole (Fortran order), as frames have them: rows would take
-two to four times as long.
+One piece is a view, and so are columns at equal distances in memory; anything else is assembled by
+one copy. Columns stay whole (Fortran order), as in frames: rows would take two to four times as
+long.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ _GAP = 64  # bytes between neighbors in one buffer: padding, not the rest of the
 
 
 class Piece(NamedTuple):
-    """Rows of one column that lie together."""
+    """Contiguous rows of one column."""
 
-    data: int  # address of the first element; of the byte that has it, if it is a bit
-    bit: int  # which bit of that byte it is
+    data: int  # address of the first element, or of the byte that contains it, if it is a bit
+    bit: int  # the bit of that byte
     rows: int
-    step: int | None = None  # bytes from one row to the next, where it may not be the size of a row
+    step: int | None = None  # bytes from one row to the next, if not the size of a row
 
 
 class Assembled(NamedTuple):
-    """What is known of an array in pieces."""
+    """An array in pieces."""
 
     rows: int
     dtype: DataType = NO_DTYPE
     columns: tuple[tuple[Piece, ...], ...] = ()  # those that have rows
     frame: bool = False  # whether the columns are an axis; otherwise there is one
-    inner: tuple[int, ...] = ()  # extents of what is within a row of a column
-    steps: tuple[int, ...] = ()  # strides of that, in elements
-    row: int = 1  # elements of such a row
+    inner: tuple[int, ...] = ()  # extents within a row of a column
+    steps: tuple[int, ...] = ()  # their strides, in elements
+    row: int = 1  # elements in a row
     bits: bool = False  # whether the elements are packed eight to a byte
     device: Device = CPU
     readonly: bool = True
     refused: str | None = None
-    owner: object = None  # keeps all of the memory
-    immutable: bool = True  # whether nobody writes to it: Arrow promises so
-    # Of a frame of several data types: the label, what stands for it, and its library, of each
-    # column.
+    owner: object = None  # keeps all of the memory alive
+    immutable: bool = True  # whether nobody writes to it, as Arrow promises
+    # For a frame of several data types: each column's label, the array that it converts as, and its
+    # library.
     parts: tuple[tuple[Any, Any, Library], ...] = ()
-    parts_cast: Cast | None = None  # what the parts are cast to; see `cast`
+    parts_cast: Cast | None = None  # the cast of the parts; see `cast`
 
     def advised(self, advice: str, nulls: str) -> Assembled:
         """Return it with other advice on what to do: in general, and about nulls in its parts."""
@@ -71,9 +71,9 @@ class Assembled(NamedTuple):
         return self._replace(refused=_advised(self.refused, advice), parts=tuple(parts))
 
     def cast(self, cast: Cast) -> Assembled:
-        """Return a frame of several data types as the matrix of one, if that is asked for.
+        """Return a frame of several data types as a matrix of one, if a cast requests it.
 
-        What a column is refused for is the matrix' refusal.
+        If a column is refused, so is the matrix.
         """
         numpy, wanted = library_named("numpy"), set()
         cast = cast._replace(order=None)
@@ -90,18 +90,18 @@ class Assembled(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents: rows, columns of a frame, then what is within a row."""
+        """The extents: rows, columns of a frame, then those within a row."""
         return (self.rows, *((len(self.columns),) if self.frame else ()), *self.inner)
 
     def strides(self, step: int) -> tuple[int, ...]:
-        """Return the strides, in elements, where columns are ``step`` elements apart."""
+        """Return the strides, in elements, for columns that are ``step`` elements apart."""
         shape = self.shape
         if 0 in shape:
             return c_strides(shape)
         return (self.row, *((step,) if self.frame else ()), *self.steps)
 
     def distance(self) -> int | None:
-        """Return the elements from one column to the next; None where they lie apart."""
+        """Return the elements from one column to the next, or None if distances differ."""
         itemsize = self.dtype.itemsize
         if any(column[0].step not in (None, itemsize * self.row) for column in self.columns):
             return None
@@ -121,7 +121,7 @@ def _advised(why: str, advice: str) -> str:
 
 
 class Pieces(Library):
-    """Arrays in pieces, of any library that has such."""
+    """Arrays in pieces, of any library."""
 
     exports_description = True
     in_pieces = True
@@ -134,7 +134,7 @@ class Pieces(Library):
         return array_type is Assembled
 
     def describe(self, x: Assembled | ManagedTensor) -> TensorInfo:
-        if isinstance(x, ManagedTensor):  # what resolve makes
+        if isinstance(x, ManagedTensor):  # the result of resolve
             return TensorInfo.of_tensor(x, self.name)
         shape = x.shape
         data, strides = 0, x.strides(x.rows * x.row)  # as `resolve` makes it
@@ -164,7 +164,7 @@ class Pieces(Library):
     def resolve(self, x: Assembled) -> ManagedTensor:
         if not x.device.host:
             raise ConversionError(
-                f"its pieces are on {x.device}: combine them there first, by the library that "
+                f"its pieces are on {x.device}: combine them there first, with the library that "
                 "made them"
             )
         if x.parts:
@@ -191,7 +191,7 @@ class Pieces(Library):
 
 
 def _cast(x: Assembled) -> ManagedTensor:
-    """Return the matrix of columns of several data types, each cast to the one that is wanted."""
+    """Return the matrix of columns of several data types, each cast to the requested one."""
     numpy: Any = library_named("numpy")
     block = ManagedTensor.allocate((len(x.parts), x.rows), x.dtype)
     for row, (label, part, library) in zip(numpy.wrap(block), x.parts, strict=True):
@@ -207,7 +207,7 @@ def _cast(x: Assembled) -> ManagedTensor:
 def whole(x: Assembled, shared: bool = False) -> ManagedTensor:
     """Return an array in pieces as one tensor; `shared`: without a copy.
 
-    ConversionError for what can be no tensor, or only by a copy.
+    ConversionError if there is no such tensor, or only by a copy.
     """
     info = LIBRARY.describe(x)
     if info.refused:
@@ -227,8 +227,8 @@ def bytes_at(address: int, nbytes: int) -> np.ndarray:
 
 
 def unpacked(piece: Piece, row: int) -> np.ndarray:
-    """Return a byte for each bit of a piece; no byte behind its last bit is read."""
-    count = piece.rows * row and piece.bit + piece.rows * row  # nothing may have no memory
+    """Return a byte for each bit of a piece, reading no byte after its last bit."""
+    count = piece.rows * row and piece.bit + piece.rows * row  # there may be no memory
     packed = bytes_at(piece.data, (count + 7) // 8)
     return np.unpackbits(packed, count=count, bitorder="little")[piece.bit :]
 

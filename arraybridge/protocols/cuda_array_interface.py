@@ -1,9 +1,9 @@
 """The CUDA array interface, both ways: ``__cuda_array_interface__`` to a core tensor and back.
 
-An object that has it and no ``__dlpack__`` is described from the dictionary alone. It says neither
-the device nor, before version 3, the stream: the CUDA driver is asked for the first where there is
-one (without it nobody can use the pointer either, and device 0 is assumed), and an export orders
-the consumer's stream after the producer's.
+An object that has it and no ``__dlpack__`` is described by the dictionary. That has no device and,
+before version 3, no stream: the CUDA driver returns the device (without a driver the pointer is
+useless anyway, and device 0 is assumed), and an export orders the consumer's stream after the
+producer's.
 
 Source: Numba's documentation, "CUDA Array Interface (Version 3)".
 """
@@ -28,7 +28,7 @@ _DEVICES = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED, DeviceType.CUDA_
 
 
 class CudaArrayInterface(Library):
-    """Objects that have the interface and belong to no library that arraybridge knows."""
+    """Objects with the interface whose library is unknown."""
 
     name = "cuda_array_interface"
     accepts = Accepts(library="cuda_array_interface", tested="3", dtypes=frozenset())
@@ -59,9 +59,9 @@ def tensor_of(
 ) -> ManagedTensor:
     """Return an owning tensor on the memory that ``x.__cuda_array_interface__`` describes.
 
-    The interface, and the device, are asked for where the caller does not know them. Nothing is
+    The interface and the device are queried if the caller does not pass them. Nothing is
     synchronized: :func:`order` does that. MalformedTensorError for a dictionary that contradicts
-    the interface; ConversionError, with what to do, for a mask, or elements without a DLPack type.
+    the interface; ConversionError, with what to do, for a mask or elements without a DLPack type.
     """
     if interface is None:
         interface = x.__cuda_array_interface__
@@ -76,7 +76,7 @@ def tensor_of(
         ) from error
     if not isinstance(version, int) or not 0 <= version <= 3:
         raise MalformedTensorError(
-            f"{kind} has version {version!r} of the CUDA array interface; known are 0 to 3"
+            f"{kind} has version {version!r} of the CUDA array interface; expected 0 to 3"
         )
     if interface.get("mask") is not None:
         raise ConversionError(
@@ -98,7 +98,7 @@ def tensor_of(
         if not whole:
             raise ConversionError(
                 f"{kind} has strides {strides} (bytes), no multiples of its item size {itemsize}, "
-                "which DLPack cannot say: make it contiguous first"
+                "which DLPack does not support: make it contiguous first"
             )
     return ManagedTensor.adopt(
         pointer,
@@ -114,8 +114,8 @@ def tensor_of(
 def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, object]:
     """Make the ``__cuda_array_interface__``, version 3, of a tensor that the caller keeps alive.
 
-    On the `stream` the memory's contents are ready; None says that there is nothing to wait for.
-    ConversionError if CUDA cannot address the memory, or a type string cannot name the data type.
+    The memory is ready on `stream`; None means that consumers need not wait. ConversionError if
+    CUDA cannot address the memory, or a type string cannot name the data type.
     """
     if tensor.device.type not in _DEVICES:
         raise ConversionError(f"the CUDA array interface cannot describe memory on {tensor.device}")
@@ -152,39 +152,39 @@ def _dtype(kind: str, typestr: str) -> tuple[DataType, int]:
     found = dlpack_dtype(dtype)
     if found is None:
         raise ConversionError(
-            f"{kind} has elements of type {typestr}, which DLPack does not have: hand over its "
+            f"{kind} has elements of type {typestr}, which DLPack does not have: pass its "
             "fields, or its bytes as uint8"
         )
     return found, dtype.itemsize
 
 
 def device_of_pointer(pointer: int) -> Device:
-    """Return the device of a pointer, as the driver knows it; CUDA device 0 if it does not."""
+    """Return the device of a pointer by the driver; CUDA device 0 if it does not know it."""
     found = None
     with suppress(CUDAError):
         found = context.memory_of(pointer) if pointer else None
     if found is None:
         return Device(DeviceType.CUDA)
-    # A pointer that the driver does not know leaves an ordinal below zero (CU_DEVICE_INVALID).
+    # For a pointer that the driver does not know, the ordinal is negative (CU_DEVICE_INVALID).
     kind = DeviceType.CUDA_MANAGED if found.managed else DeviceType.CUDA
     return Device(kind, max(found.ordinal, 0))
 
 
 def captures(stream: int | None, device: Device) -> bool:
-    """Tell whether what is put on a stream becomes part of a CUDA graph."""
+    """Return whether work put on a stream becomes part of a CUDA graph."""
     try:
         return stream not in (None, -1) and context.capturing(context.device(device.id), stream)
-    except CUDAError:  # as the next call will say
+    except CUDAError:  # the next call raises it
         return False
 
 
 def order(producer: int | None, consumer: int | None, device: Device) -> None:
     """Make later work on stream ``consumer`` wait for the current work on stream ``producer``.
 
-    Streams of CUDA are 1 (legacy default), 2 (per-thread default), else handles. None for the
-    producer: there is nothing to wait for. A consumer of None is the host where it can read the
-    memory, and then waits; else the legacy default stream. -1 does not want to wait.
-    ConversionError if the driver refuses; a stream is of another device, or gone, say.
+    CUDA's streams are 1 (legacy default), 2 (per-thread default), or handles. A producer of None
+    has no work to wait for. A consumer of None is the host if it can read the memory, which then
+    waits, or else the legacy default stream; -1 does not wait. ConversionError if the driver
+    refuses, for instance because a stream belongs to another device or was destroyed.
     """
     if producer is None or consumer == -1:
         return
@@ -195,5 +195,5 @@ def order(producer: int | None, consumer: int | None, device: Device) -> None:
             context.order(device.id, consumer, producer)
     except CUDAError as error:
         if error.code is None:
-            return  # there is no driver, and so nobody to run anything
+            return  # no driver, so nothing can run
         raise ConversionError(f"the CUDA driver cannot order streams: {error}") from error

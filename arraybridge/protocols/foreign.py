@@ -1,7 +1,7 @@
-"""Objects that are not arrays in memory, or mean more than their numbers; what to pass instead.
+"""Objects that are not arrays in memory, or more than their numbers; what to pass instead.
 
-Nothing here computes a graph, reads a file or drops a unit on the caller's behalf: of an object
-only its structure is looked at, when the error is made.
+Nothing here computes a graph, reads a file or drops a unit: only an object's structure is read,
+when the error is made.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .frames import speaks_arrow
 METHODS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
 _NOBODYS = "__arraybridge_asks_for_what_nobody_has__"
 
-_STORES = frozenset({"netCDF4", "tensorstore"})  # whose arrays do not say that they have chunks
+_STORES = frozenset({"netCDF4", "tensorstore"})  # their arrays do not show that they have chunks
 
 
 def has_no_memory(cls: type) -> bool:
-    """Whether instances of a class look like arrays, but do not lie in memory.
+    """Whether instances of a class look like arrays, but are not in memory.
 
     A graph (Dask), a file (Zarr, HDF5) or both (xarray) have ``__array__`` and chunks; others have
-    the standard's namespace, and no way to their memory.
+    the standard's namespace, and no access to memory.
     """
     if any(hasattr(cls, method) for method in METHODS) or speaks_arrow(cls):
         return False
@@ -36,7 +36,7 @@ def has_no_memory(cls: type) -> bool:
 
 
 def no_array(x: Any, to: str = "") -> TypeError:
-    """Make the error for an object that is not an array in memory; ``to`` is the target, if any."""
+    """Return the error for an object that is no array in memory; ``to`` is the target, if any."""
     if isinstance(x, type):
         return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
     found = remedy(x, to)
@@ -52,7 +52,7 @@ def no_array(x: Any, to: str = "") -> TypeError:
 def _named(x: Any) -> str:
     cls = type(x)
     lazy, package = RECORDS[cls].lazy, package_of(cls)
-    if lazy is not None:  # arrays of Dask have a class of arraybridge's, too
+    if lazy is not None:  # Dask arrays have one of arraybridge's classes, too
         return f"{lazy.name}.Array"
     return cls.__qualname__ if package in ("", "builtins") else f"{package}.{cls.__qualname__}"
 
@@ -65,14 +65,14 @@ def own(x: Any, method: str) -> Any:
 
 
 def speaks(x: Any) -> bool:
-    """Whether ``x`` supports a protocol, itself or by forwarding; not by answering any name."""
+    """Whether ``x`` supports a protocol, itself or by forwarding, not by answering any name."""
     if all(getattr(x, method, None) is None for method in METHODS):
         return False
     return any(own(x, method) is not None for method in METHODS) or handed_on(x) is not None
 
 
 def array_like(x: Any) -> bool:
-    """Whether ``asarray`` would take an object whose class has no ufuncs of its own to answer."""
+    """Whether ``asarray`` would take an object whose class does not handle ufuncs itself."""
     cls = type(x)
     if x is None or cls is str or hasattr(cls, "__array_ufunc__"):
         return False
@@ -80,26 +80,26 @@ def array_like(x: Any) -> bool:
         return True
     try:
         memoryview(x).release()
-    except Exception:  # whatever a class raises that only looks like a buffer
+    except Exception:  # a class that only looks like a buffer may raise anything
         return False
     return True
 
 
 def handed_on(x: Any) -> str | None:
-    """Return why protocols that ``x`` forwards from another object are refused; None if none are.
+    """Return why protocols that ``x`` forwards from another object are refused, or None.
 
-    A wrapper adds a meaning to what it wraps (pint a unit), which the bare array would lose. What
-    answers to any name at all says nothing by that.
+    A wrapper adds a meaning to an array (pint a unit), which the bare array would lose. An object
+    that answers to any name forwards nothing by that.
     """
     if any(own(x, method) is not None for method in METHODS) or hasattr(x, _NOBODYS):
         return None
     if all(getattr(x, method, None) is None for method in METHODS):
         return None
-    return _loses(x, "what it adds to the array that it wraps", "that array itself")
+    return _loses(x, "what it adds to the wrapped array", "that array itself")
 
 
 def lost(x: Any) -> str | None:
-    """Return why an array of a derived class, or of no library, would lose something, or None."""
+    """Return why an array of a subclass, or of no library, would lose something, or None."""
     derived = isinstance(x, np.ndarray)
     if derived and hasattr(x, "mask"):
         return "a masked array would lose its mask: fill it first, x.filled(value)"
@@ -117,10 +117,10 @@ def _loses(x: Any, what: str | None, otherwise: str | None) -> str | None:
 
 
 def check_whole(x: Any) -> None:
-    """Refuse what has a mask or a unit that would be lost, and what is not in memory.
+    """Raise for a mask or a unit that would be lost, and for objects that are not in memory.
 
-    As :func:`arraybridge.convert` does: ConversionError, whether anything is masked or not;
-    TypeError for a graph or a file, which nobody asked to compute or read.
+    As :func:`arraybridge.convert`: ConversionError, whether or not anything is masked; TypeError
+    for a graph or a file, which must not be computed or read implicitly.
     """
     kind = type(x)
     if kind is np.ndarray or isinstance(x, np.generic):
@@ -134,11 +134,11 @@ def check_whole(x: Any) -> None:
         raise ConversionError(problem)
 
 
-# What to pass instead, by what the class has, or its package is known for.
+# What to pass instead, by the class's attributes or its package.
 
 _AS_NUMPY = "numpy.asarray(x)"
 _IN_TREE = "arraybridge.tree.convert(x, library)"
-# The first that fits. A package of its own comes before.
+# The first that fits; the class's own package comes before.
 BY_PACKAGE = {
     "h5py": (("__array__", "x[...]"),),
     "netCDF4": (("__array__", "x[...]"),),
@@ -175,14 +175,14 @@ def _is_array_like(x: Any) -> bool:
 def remedy(x: Any, to: str = "", name: str = "x") -> str | None:
     """Return what to pass instead of an object that is not an array in memory, if known.
 
-    ``to`` is the library that it was to be converted to, and ``name`` what the code calls it.
+    ``to`` is the intended target, and ``name`` the object's name in the code.
     """
     if isinstance(x, dict | list | tuple) and any(map(_is_array_like, leaves(x))):
         return f"its arrays one by one, or call {_IN_TREE}"
     if isinstance(x, _NUMBERS):
         lengths = {len(y) for y in x if isinstance(y, _LISTS)} if isinstance(x, _LISTS) else ()
         if len(lengths) > 1:
-            return "its rows one by one, as they differ in length"
+            return "its rows one by one, since they differ in length"
         made = f"arraybridge.asarray({name}, like={to!r}), or pass " if to else ""
         return made + _AS_NUMPY
     cls = type(x)
@@ -194,29 +194,29 @@ def remedy(x: Any, to: str = "", name: str = "x") -> str | None:
         except Exception:  # another version of the package
             pass
     for name, found in (*BY_PACKAGE.get(package, ()), *_BY_METHOD):
-        attribute = getattr(cls, name, None)  # None says that there is none
+        attribute = getattr(cls, name, None)  # None means that there is none
         if attribute is not None and not (found == f"x.{name}" and callable(attribute)):
             return found
     return None
 
 
 def _awkward(x: Any) -> str | None:
-    """Return what makes NumPy's array of an awkward one, by its layout.
+    """Return the code that makes a NumPy array of an awkward array, by its layout.
 
-    ``awkward.to_numpy`` raises for lists of several lengths and for unions; what is missing it
-    masks, and of records it makes a structured array.
+    ``awkward.to_numpy`` raises for lists of several lengths and for unions; it masks missing
+    values, and makes a structured array of records.
     """
     if hasattr(x, "snapshot"):
         return "awkward.to_numpy(x.snapshot())"
     content, axis, missing, ragged = x.layout, 0, False, 0
     while not content.is_numpy:
         if content.is_union:
-            return "parts of it that have one type, as unions have no dtype"
+            return "parts of it of one type, since unions have no dtype"
         if content.is_record:
             return f"its fields one by one, x[{content.fields[0]!r}]" if content.fields else None
         if content.is_list and content.parameter("__array__") is None:
             if missing:
-                return f"what is there of it, awkward.drop_none(x, axis={axis})"
+                return f"its values without the missing ones, awkward.drop_none(x, axis={axis})"
             axis += 1
             if not content.is_regular and _lengths(content) > 1:
                 ragged = ragged or axis
@@ -229,13 +229,13 @@ def _awkward(x: Any) -> str | None:
         return f"awkward.to_numpy({'awkward.fill_none(x, value)' if missing else 'x'})"
     padded = f"awkward.pad_none(x, length, axis={ragged}, clip=True)"
     return (
-        "its numbers in a row, awkward.to_numpy(awkward.flatten(x, axis=None)), as its lists "
+        "its numbers, flattened, awkward.to_numpy(awkward.flatten(x, axis=None)), since its lists "
         f"differ in length, or pad them, {padded}"
     )
 
 
 def _lengths(content: Any) -> int:
-    """Count the lengths that the lists of a layout have."""
+    """Count the different lengths of a layout's lists."""
     return len(set((np.asarray(content.stops) - np.asarray(content.starts)).tolist()))
 
 

@@ -1,7 +1,7 @@
 """Data frames and their columns: found by the package of the class, or by Arrow's interface.
 
-They are no arrays to ``adapt`` and ``unify``, which pass them on as they are: a function may want a
-frame. ``convert``, ``from_dlpack`` and ``asarray`` take them.
+``adapt`` and ``unify`` do not treat them as arrays and pass them on, since a function may want a
+frame. ``convert``, ``from_dlpack`` and ``asarray`` accept them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def is_frame(cls: type) -> bool:
 
 
 def speaks_arrow(cls: type) -> bool:
-    """Whether instances of a class are read by Arrow's interface.
+    """Whether instances of a class are read through Arrow's interface.
 
-    What lies in files, or has labels of its own, is not read as a table of them.
+    Files and objects with labels are not read as tables.
     """
     if all(getattr(cls, method, None) is None for method in METHODS):
         return False
@@ -38,9 +38,9 @@ def speaks_arrow(cls: type) -> bool:
 
 
 def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None:
-    """Return what stands for a frame, and its library; None for what is none.
+    """Return what a frame converts as, and its library; None for another object.
 
-    If it is only described (`looking`), what would be consumed or computed is refused.
+    If it is only described (`looking`), reading that would consume or compute it is refused.
     """
     cls = type(x)
     opener = _opener(cls)
@@ -55,7 +55,7 @@ def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None
 def _opener(cls: type) -> Callable[[Any, bool], tuple[object, Library] | None] | None:
     """Return what opens the instances of a class.
 
-    It is kept: some classes answer slowly for attributes that they have not, as polars' do.
+    It is cached, because attributes that a class lacks may be slow to look up, as in polars.
     """
     own, speaking = frames_of(cls), speaks_arrow(cls)
     if not speaking:

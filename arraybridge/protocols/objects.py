@@ -1,4 +1,4 @@
-"""Arrays of libraries that arraybridge does not know, as owning tensors.
+"""Arrays of unknown libraries, as owning tensors.
 
 Objects that support DLPack, an array interface or the buffer protocol, and bare capsules.
 """
@@ -20,7 +20,7 @@ from .frames import opened_frame
 
 
 class Protocol(Library):
-    """The library of core tensors: everything without an array type of its own."""
+    """The library of core tensors: everything without an array type."""
 
     name = "dlpack"
     accepts = Accepts(library="dlpack", tested="1.3", dtypes=frozenset())
@@ -29,7 +29,7 @@ class Protocol(Library):
         return array_type is ManagedTensor
 
     def describe(self, x: ManagedTensor | TensorInfo) -> TensorInfo:
-        # A capsule that is only looked at stands for itself as its info.
+        # A capsule that is only described is represented by its info.
         return x if isinstance(x, TensorInfo) else TensorInfo.of_tensor(x)
 
     def may_change(self, x: ManagedTensor) -> bool:
@@ -37,7 +37,7 @@ class Protocol(Library):
 
     def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
         if hasattr(x, "ordered"):
-            # For the legacy default stream a graph that is captured cannot wait.
+            # While the legacy default stream is captured in a graph it cannot wait.
             from .cuda_array_interface import captures, order
 
             order(None if captures(stream, x.device) else 1, stream, x.device)
@@ -49,12 +49,12 @@ _ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 
 
 def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Library]:
-    """Return an array or tensor that stands for ``x``, and its library; consume a capsule.
+    """Return the array or tensor that ``x`` converts as, and its library; consume a capsule.
 
-    If it is only described (`looking`), what would be consumed or computed is refused. `to` is the
-    library that it is converted to, if any, for errors. TypeError if ``x`` is not an array in
-    memory by any protocol; ConversionError if its memory is not all of it: it has a unit, or passes
-    on the protocol of what it wraps.
+    If it is only described (`looking`), reading that would consume or compute it is refused. `to`
+    is the target, if any, for errors. TypeError if ``x`` is not an array in memory by any protocol;
+    ConversionError if it is more than its memory: it has a unit, or forwards the protocol of an
+    array that it wraps.
     """
     record = RECORDS[type(x)]
     library = record.library
@@ -77,7 +77,7 @@ def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Libr
         _guard(x)
         api = exchange_api(type(x))
         tensor = None if api is None else api.acquire(x)
-        if tensor is None or tensor.device.type in _ON_CUDA:  # the C function orders no streams
+        if tensor is None or tensor.device.type in _ON_CUDA:  # the C function orders none
             tensor = _ordered(acquire(x))
         return tensor, LIBRARY
     if own(x, "__cuda_array_interface__") is not None:
@@ -100,16 +100,16 @@ def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Libr
         raise no_array(x, to) from None
     try:
         return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, not text
-    except ValueError as error:  # pointers of ctypes, for one
+    except ValueError as error:  # such as pointers of ctypes
         remedy = "x.contents" if hasattr(x, "contents") else "its bytes, memoryview(x).cast('B')"
         raise ConversionError(
-            f"the buffer of {type(x).__name__} has the format {buffer.format!r}, which no dtype of "
-            f"NumPy has: pass {remedy}"
+            f"the buffer of {type(x).__name__} has the format {buffer.format!r}, for which NumPy "
+            f"has no dtype: pass {remedy}"
         ) from error
 
 
 def _ordered(tensor: ManagedTensor) -> ManagedTensor:
-    """Note that the producer was asked for no stream: so the legacy default one waits for it."""
+    """Note that the producer was given no stream, so that the legacy default one waits for it."""
     if tensor.device.type in _ON_CUDA:
         tensor.ordered = True
     return tensor
@@ -118,11 +118,11 @@ def _ordered(tensor: ManagedTensor) -> ManagedTensor:
 def _check_interface(x: Any, interface: object) -> None:
     """Check what NumPy ignores: a mask, and the end of a buffer."""
     if not isinstance(interface, dict):
-        return  # NumPy says what it expects
+        return  # NumPy's error is better
     if interface.get("mask") is not None:
         raise ConversionError(
             f"{type(x).__name__} has a mask in its __array_interface__, which would be lost: fill "
-            "what is masked, and pass an array of that"
+            "it, and pass an array of the result"
         )
     data, offset = interface.get("data"), interface.get("offset", 0)
     if isinstance(data, tuple) or not {"shape", "typestr"} <= interface.keys():
@@ -135,7 +135,7 @@ def _check_interface(x: Any, interface: object) -> None:
         low, high = span(shape, strides, np.dtype(interface["typestr"]).itemsize)
         begin, end = low + index(offset), high + index(offset)
     except (TypeError, ValueError, BufferError):
-        return  # NumPy says what it expects
+        return  # NumPy's error is better
     if begin < 0 or end > there:
         raise ConversionError(
             f"the elements of {type(x).__name__} are bytes {begin} to {end} of its buffer, which "
@@ -144,7 +144,7 @@ def _check_interface(x: Any, interface: object) -> None:
 
 
 def _guard(x: object) -> None:
-    """Refuse what DLPack cannot express and the C exchange API does not check."""
+    """Raise for what DLPack cannot express and the C exchange API does not check."""
     objection = lost(x)
     if objection is not None:
         raise ConversionError(objection)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Producer:
-    """An object whose ``__dlpack__`` gives one kind of `to_capsule`'s, whatever is asked for."""
+    """An object whose ``__dlpack__`` returns one kind of `to_capsule`'s, whatever is requested."""
 
     __slots__ = ("move", "tensor", "versioned")
 

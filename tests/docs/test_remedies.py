@@ -193,8 +193,12 @@ UNWRITABLE = {  # a destination that `copyto` cannot write to, part of its error
     "bits": (lambda: pa.array([False, True]), "it is read-only", np.ones(2, bool)),
     "memory": (lambda: ab.from_dlpack(ab.dlpack.acquire(_read_only())), "read-only", np.ones(3)),
     "byteorder": (lambda: np.zeros(3, ">f8"), "byte order is not native", np.ones(3)),
-    "conj": (lambda: torch.zeros(3, dtype=torch.cfloat).conj(), "conjugation", np.ones(3, "F")),
-    "neg": (lambda: torch.zeros(3, dtype=torch.cfloat).conj().imag, "negation", np.ones(3, "f4")),
+    "conj": (lambda: torch.zeros(3, dtype=torch.cfloat).conj(), "conjugate bit", np.ones(3, "F")),
+    "neg": (
+        lambda: torch.zeros(3, dtype=torch.cfloat).conj().imag,
+        "negative bit",
+        np.ones(3, "f4"),
+    ),
     "fraction": (
         lambda: np.zeros(3, [("a", "f8"), ("b", "i1")])["a"],
         "not multiples of its item size",

@@ -40,7 +40,7 @@ CAUSES = (
                 "NumPy's and such a Dask array, or Dask's kernel makes positions by NumPy.",
             ),
             (
-                r"takes no weights=|method is one of linear",
+                r"takes no weights=|method must be one of linear",
                 "Documented refusal: quantiles by other methods than linear, lower, higher, "
                 "nearest, midpoint and inverted_cdf.",
             ),

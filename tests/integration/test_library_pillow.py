@@ -145,7 +145,7 @@ def test_a_palette_is_not_dropped():
 
 def test_signed_channels_with_an_offset_are_refused():
     image = Image.new("LAB", (4, 3), (5, 130, 2))
-    with pytest.raises(ab.ConversionError, match=r"pass what numpy.asarray\(x\) makes of it"):
+    with pytest.raises(ab.ConversionError, match=r"pass numpy.asarray\(x\)"):
         ab.convert(image, "torch")
     assert ab.convert(np.asarray(image), "torch").shape == (3, 4, 3)
 

@@ -148,7 +148,7 @@ def meshes(rank, world):
     assert ab.sharding.to_jax(t).sharding.mesh.axis_names == ("axis_0",)
     assert ab.sharding.to_jax(t, x.sharding.mesh).sharding.is_equivalent_to(x.sharding, 2)
     turned = DeviceMesh("cpu", list(range(world))[::-1])
-    with refused(r"needs the part \[\d:\d, 0:4\] of the array and holds \[\d:\d, 0:4\]: number"):
+    with refused(r"needs the part \[\d:\d, 0:4\] of the array but holds \[\d:\d, 0:4\]: number"):
         ab.sharding.to_torch(x, turned)
     line = jax.sharding.Mesh(jax.devices()[::-1], ("a",))
     tensor = DTensor.from_local(torch.ones(8 // world), turned, [Shard(0)])
@@ -156,19 +156,19 @@ def meshes(rank, world):
         (ab.sharding.to_torch, spread(full, line, "a")),
         (ab.sharding.shards, tensor),
     ):
-        with refused(r"ranks of the mesh descend along axis 0, \[\d.*: make the mesh of ascending"):
+        with refused(r"ranks of the mesh descend along axis 0, \[\d.*: make a mesh of ascending"):
             function(given)
     whole = ab.sharding.to_torch(spread(full, grid(world)), turned)
     assert whole.to_local().tolist() == full.tolist()
-    with refused(r"over a mesh of \(\d,\) and the mesh given is \(2, \d\): pass one of the same"):
+    with refused(r"over a mesh of \(\d,\) but the mesh passed is \(2, \d\): pass one of the same"):
         ab.sharding.to_torch(x, DeviceMesh("cpu", torch.arange(world).reshape(2, -1)))
     with refused("this process holds 1 of the parts"):
         ab.sharding.to_dask(x)
     own, first = jax.numpy.ones(3), DeviceMesh("cpu", [0])
-    with refused(f"has 1 shards of processes .*, and a DTensor .* the {world} processes"):
+    with refused(f"has 1 shards of processes .*, but a DTensor .* the {world} processes"):
         ab.sharding.to_torch(own)
     if rank:
-        with refused(rf"the mesh has the ranks \(0,\), and this process is {rank}"):
+        with refused(rf"the mesh has the ranks \(0,\), but this process has rank {rank}"):
             ab.sharding.to_torch(own, first)
     else:
         assert ab.sharding.to_torch(own, first).to_local().tolist() == [1, 1, 1]
@@ -201,10 +201,10 @@ def placements(world):
     for placement in (Partial(), _StridedShard(0, split_factor=2)):
         t = DTensor.from_local(torch.ones(4), mesh, [placement, Shard(0)])
         for function in (ab.sharding.to_jax, ab.sharding.shards):
-            with refused(r"says of no part .*: pass x.redistribute\(placements=...\)"):
+            with refused(r"does not place a part .*: pass x.redistribute\(placements=...\)"):
                 function(t)
     wrong = DTensor.from_local(torch.ones(3), mesh, rows, shape=torch.Size([8]), stride=(1,))
-    with refused(r"local tensor has the shape \(3,\) and its placements say \(\d,\)"):
+    with refused(r"local tensor has the shape \(3,\), but its placements imply \(\d,\)"):
         ab.sharding.shards(wrong)
     tracked = distribute_tensor(torch.ones(4, 4), mesh, rows).requires_grad_()
     ((_, _, route),) = ab.sharding.explain(tracked, "jax")
@@ -219,7 +219,7 @@ def placements(world):
     assert ab.sharding.to_jax(columns).addressable_data(0).format.layout.major_to_minor == (0, 1)
     if world == 4:
         x = spread(bits((8, 4)), grid(2, 2), ("b", "a"))
-        with refused(r"axis 0 is split by \('b', 'a'\), and a DTensor .*\('a', 'b'\): move"):
+        with refused(r"axis 0 is split by \('b', 'a'\), but a DTensor .*\('a', 'b'\): move"):
             ab.sharding.to_torch(x)
         mesh, spec = x.sharding.mesh, jax.P(("a", "b"))
         moved = jax.device_put(x, jax.sharding.NamedSharding(mesh, spec))
@@ -262,7 +262,7 @@ def eight_devices():
     replicas = ab.sharding.shards(spread(full, grid(8)))
     assert [index for index, *_ in replicas] == [(slice(0, 8), slice(0, 4))] * 8
     x = spread(full, grid(8), "a")
-    with refused(r"has 8 shards of processes \[0\], .* 1 processes .* start a process for each"):
+    with refused(r"has 8 shards of processes \[0\], .* 1 processes .* start one process per shard"):
         ab.sharding.to_torch(x)
     assert len(arraybridge.sharding.shards(x)) == 8
     assert [route.nbytes for *_, route in ab.sharding.explain(x, "torch")] == [16] * 8
@@ -281,7 +281,7 @@ def eight_devices():
         ab.sharding.to_jax(t)
     back = ab.sharding.to_jax(t, jax.sharding.Mesh(jax.devices()[3:4], ("a",)), copy=False)
     assert (back.devices(), pointers(back)) == (one.devices(), pointers(one))
-    with refused("the shard is on cpu and the mesh on meta: move the array first"):
+    with refused("the shard is on cpu but the mesh is on meta: move the array first"):
         ab.sharding.to_torch(one, DeviceMesh("meta", [0]))
     for function, given in (
         (ab.sharding.to_jax, DeviceMesh("cpu", [0])),
@@ -330,7 +330,7 @@ def blocks():
     assert ab.sharding.to_torch(da.from_array(full)).full_tensor().tolist() == full.tolist()
     with refused(r"split over a mesh of \(2,\) .* \(4,\): .* or rechunk the array, x.rechunk"):
         ab.sharding.to_jax(da.from_array(full, chunks=(4, 4)), grid(4))
-    with refused(r"the part \[0:4, 0:4\] of the array and holds \[0:5, 0:4\], .* x.rechunk"):
+    with refused(r"the part \[0:4, 0:4\] of the array but holds \[0:5, 0:4\], .* x.rechunk"):
         ab.sharding.to_jax(da.from_array(full, chunks=((5, 3), 4)), grid(2))
     x = da.from_array(full[:, 0])
     x = x[x > 0]

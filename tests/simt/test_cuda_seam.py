@@ -167,7 +167,7 @@ def test_a_source_that_cannot_allocate(gpu, b):
         assert b.made == 1
         route = ab.explain(x, "gpuc", copy=True)
         assert (route.kind, route.kernel) == ("refuse", None)
-        with pytest.raises(ab.ConversionError, match="gpu. cannot copy on cuda:0"):
+        with pytest.raises(ab.ConversionError, match=r"gpu. cannot copy on cuda:0"):
             ab.contiguous(x)
 
 

@@ -278,7 +278,7 @@ class _Struct(ctypes.Structure):
 def test_what_ctypes_has_is_told_how_to_become_an_address(make, code):
     memory = (ctypes.c_float * 4)(1, 2, 3, 4)
     ptr = make(memory)
-    with pytest.raises(TypeError, match=r"^ptr is an address .*, got ") as caught:
+    with pytest.raises(TypeError, match=r"^ptr must be an address .*, got ") as caught:
         ab.from_pointer(ptr, 4, "float32", device="cpu", owner=memory)
     assert code in str(caught.value)
     found = eval(str(caught.value).partition(": pass ")[2], {"ctypes": ctypes, "ptr": ptr})

@@ -30,17 +30,17 @@ _SAYS_SO = re.compile(
 
 
 def _unimplemented(error: Exception) -> bool:
-    """Whether a kernel is missing for a dtype; TypeError and shapes are the caller's errors."""
+    """Whether a kernel is missing for a dtype; TypeErrors and shapes are the caller's errors."""
     return isinstance(error, NotImplementedError) or bool(_SAYS_SO.search(str(error)))
 
 
-# Few functions take these: https://github.com/pytorch/pytorch/issues/58734. What does take them
-# gives the right result; tests/unit/xp/test_xp_functions.py holds that against NumPy.
+# Few functions support these: https://github.com/pytorch/pytorch/issues/58734. Those that do are
+# correct; tests/unit/xp/test_xp_functions.py compares them with NumPy.
 IN_ANOTHER_LIBRARY = fallback.in_another_library(
     "torch",
     torch.Tensor,
     frozenset({torch.uint16, torch.uint32, torch.uint64}),
-    (RuntimeError, TypeError),  # NotImplementedError is one; from 2.15 on of what it cannot sort
+    (RuntimeError, TypeError),  # includes NotImplementedError; from 2.15 on, sorting raises it
     _unimplemented,
     frozenset({"asarray", "from_dlpack", "can_cast", "finfo", "iinfo", "result_type"}),
 )

@@ -1,7 +1,7 @@
-"""Functions with NumPy's signatures that PyTorch has under other names, or as parts.
+"""Functions with NumPy's signatures that PyTorch has under other names, or in parts.
 
-For tensors; `xp.numpy_extras` makes functions over Arrays of those that its table names. As in
-NumPy, ``axis`` is one integer, several, or None for all; gradients flow through.
+For tensors; `xp.numpy_extras` makes functions of Arrays from those in its table. As in NumPy,
+``axis`` is one integer, several, or None for all; gradients flow through.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ def _holes(x: Tensor, value: float) -> Tensor:
 
 
 def _beside(value: Any, x: Tensor) -> Tensor:
-    """Convert numbers to a tensor of the dtype and on the device of another; NumPy's are copied."""
+    """Convert numbers to a tensor with another's dtype and device; NumPy arrays are copied."""
     numbers = value if isinstance(value, Tensor) else numpy.array(value)
     return torch.as_tensor(numbers, dtype=x.dtype, device=x.device)
 
 
-# Sums and products, along axes or accumulated.
+# Sums and products, along axes or cumulative.
 
 
 def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Sums of the elements so far; of all in C order without an axis."""
+    """Return the cumulative sum along an axis, or of the flattened array."""
     return _accumulated(xp.cumulative_sum, x, axis, dtype)
 
 
 def cumprod(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Products of the elements so far; of all in C order without an axis."""
+    """Return the cumulative product along an axis, or of the flattened array."""
     return _accumulated(xp.cumulative_prod, x, axis, dtype)
 
 
 def nancumsum(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """``cumsum`` of 0 in the place of NaN."""
+    """Return ``cumsum`` with NaN replaced by 0."""
     return cumsum(_holes(x, 0), axis, dtype)
 
 
 def nancumprod(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """``cumprod`` of 1 in the place of NaN."""
+    """Return ``cumprod`` with NaN replaced by 1."""
     return cumprod(_holes(x, 1), axis, dtype)
 
 
@@ -75,15 +75,15 @@ def _accumulated(function: Any, x: Tensor, axis: int | None, dtype: Any) -> Tens
 
 
 def nansum(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum of what is not NaN."""
+    """Return the sum, ignoring NaN."""
     found: Tensor = xp.sum(_holes(x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
     return found
 
 
 def nanprod(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Product of what is not NaN."""
+    """Return the product, ignoring NaN."""
     x = _holes(x, 1)
-    for each in sorted(_axes(x, axis)):  # one at a time is all that torch multiplies
+    for each in sorted(_axes(x, axis)):  # torch multiplies along one axis at a time
         x = xp.prod(x, axis=each, dtype=dtype, keepdims=True)
     return x if keepdims else x.squeeze(_axes(x, axis))
 
@@ -92,7 +92,7 @@ def nanprod(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 
 
 def nanmean(x: Tensor, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean of what is not NaN; NaN where nothing is."""
+    """Return the mean, ignoring NaN; NaN for all-NaN slices."""
     x = _floating(x if dtype is None else x.to(dtype))
     return torch.nanmean(x, _axes(x, axis), keepdim=keepdims)
 
@@ -106,11 +106,11 @@ def nanvar(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """Variance of what is not NaN; NaN where the degrees of freedom are used up."""
+    """Return the variance, ignoring NaN; NaN without degrees of freedom."""
     x = _floating(x if dtype is None else x.to(dtype))
     axes = _axes(x, axis)
     there = ~torch.isnan(x)
-    # Filled before it is squared: the gradient of what is left out would else be NaN.
+    # Filled before squaring, or the gradient of ignored elements would be NaN.
     apart = torch.where(there, x - torch.nanmean(x, axes, keepdim=True), 0)
     squares = (apart * apart.conj()).real if x.is_complex() else apart * apart
     left = there.sum(axes, keepdim=keepdims) - (ddof if correction is None else correction)
@@ -118,7 +118,7 @@ def nanvar(
 
 
 def nanstd(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Square root of ``nanvar``."""
+    """Return the square root of ``nanvar``."""
     return torch.sqrt(nanvar(x, *args, **kwargs))
 
 
@@ -126,12 +126,12 @@ def nanstd(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def nanmin(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Least of what is not NaN; NaN where nothing is."""
+    """Return the minimum, ignoring NaN; NaN for all-NaN slices."""
     return _extreme(xp.min, math.inf, x, axis, keepdims)
 
 
 def nanmax(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Greatest of what is not NaN; NaN where nothing is."""
+    """Return the maximum, ignoring NaN; NaN for all-NaN slices."""
     return _extreme(xp.max, -math.inf, x, axis, keepdims)
 
 
@@ -144,12 +144,12 @@ def _extreme(function: Any, end: float, x: Tensor, axis: Any, keepdims: bool) ->
 
 
 def nanargmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """Index of the least of what is not NaN; ValueError where nothing is, which waits for a GPU."""
+    """Return the index of the minimum, ignoring NaN; all-NaN slices raise, which waits for GPUs."""
     return _index(torch.argmin, math.inf, x, axis, keepdims)
 
 
 def nanargmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """Index of the greatest of what is not NaN; ValueError where nothing is."""
+    """Return the index of the maximum, ignoring NaN; all-NaN slices raise."""
     return _index(torch.argmax, -math.inf, x, axis, keepdims)
 
 
@@ -166,40 +166,40 @@ def _index(function: Any, end: float, x: Tensor, axis: int | None, keepdims: boo
 def quantile(
     x: Tensor, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """Quantiles, of which a first axis is made if ``q`` has one; NaN where there is one."""
+    """Return quantiles, along a new first axis if ``q`` has one; NaN if there is a NaN."""
     return _quantiles(False, x, q, axis, method, keepdims)
 
 
 def nanquantile(
     x: Tensor, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """Quantiles of what is not NaN."""
+    """Return quantiles, ignoring NaN."""
     return _quantiles(True, x, q, axis, method, keepdims)
 
 
 def median(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Median: the mean of the middle two of an even number, of which ``torch.median`` gives one."""
+    """Return the median; for an even number the mean of the middle two, unlike ``torch.median``."""
     return quantile(x, 0.5, axis, keepdims=keepdims)
 
 
 def nanmedian(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Median of what is not NaN."""
+    """Return the median, ignoring NaN."""
     return nanquantile(x, 0.5, axis, keepdims=keepdims)
 
 
 def _quantiles(skip: bool, x: Tensor, q: Any, axis: Any, method: str, keepdims: bool) -> Tensor:
-    """Quantiles by sorting, as in ``torch.quantile``, which takes 2**24 elements at most."""
+    """Compute quantiles by sorting, as ``torch.quantile`` does up to 2**24 elements."""
     if method not in _METHODS:
-        raise ValueError(f"method is one of {', '.join(_METHODS)}, got {method!r}")
+        raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     x, axes = _floating(x), _axes(x, axis)
     q = q if isinstance(q, Tensor) else numpy.array(q, numpy.float64)
     q = torch.as_tensor(q, dtype=torch.float64, device=x.device)
     if not bool(((q >= 0) & (q <= 1)).all()):
-        raise ValueError("quantiles are in the range [0, 1]")
+        raise ValueError("quantiles must be in the range [0, 1]")
     kept = [i for i in range(x.ndim) if i not in axes]
     flat = x.permute(*kept, *axes).reshape([*(x.shape[i] for i in kept), -1])
     if not flat.shape[-1]:
-        raise ValueError("there is no quantile of no elements")
+        raise ValueError("an array without elements has no quantiles")
     ordered = flat.sort(-1).values  # NaNs last
     nans = torch.isnan(ordered).sum(-1)
     last = (flat.shape[-1] - 1 - nans).clamp(min=0) if skip else flat.shape[-1] - 1
@@ -216,7 +216,7 @@ def _quantiles(skip: bool, x: Tensor, q: Any, axis: Any, method: str, keepdims: 
     return found.reshape([*q.shape, *found.shape[1:]])
 
 
-#: How a quantile between two elements is made of them and of its place.
+#: How a quantile is interpolated between two elements.
 _METHODS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "linear": lambda low, high, at: torch.lerp(low, high, (at - at.floor()).to(low.dtype)),
     "lower": lambda low, high, at: low,
@@ -230,19 +230,19 @@ _METHODS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
 
 
 def einsum(subscripts: str, *operands: Tensor) -> Tensor:
-    """``torch.einsum`` of operands of several dtypes, too."""
+    """Return ``torch.einsum``, of operands of several dtypes too."""
     common = xp.result_type(*operands)
     return torch.einsum(subscripts, *(each.to(common) for each in operands))
 
 
 def cross(x1: Tensor, x2: Tensor, axis: int = -1) -> Tensor:
-    """Cross product along an axis of three elements."""
+    """Return the cross product along an axis of three elements."""
     found: Tensor = xp.linalg.cross(x1, x2, axis=axis)
     return found
 
 
 def gradient(f: Tensor, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Central differences along each axis, for spacings or coordinates along each."""
+    """Return central differences along each axis, for spacings or coordinates."""
     axes = _axes(f, axis)
     f = _floating(f)
     given = varargs * len(axes) if len(varargs) == 1 else varargs
@@ -253,7 +253,7 @@ def gradient(f: Tensor, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
         if numpy.ndim(each) or isinstance(each, Tensor):
             each = _beside(each, f)
             steps = torch.diff(each)
-            if each.ndim and bool((steps == steps[:1]).all()):  # which leaves the middle out
+            if each.ndim and bool((steps == steps[:1]).all()):  # would skip the middle
                 each = steps[0]
         spacing = (each,) if isinstance(each, Tensor) and each.ndim else float(each)
         found += torch.gradient(f, spacing=spacing, dim=i, edge_order=edge_order)
@@ -271,9 +271,9 @@ def pad(
     constant_values: Any = 0,
     stat_length: Any = None,
 ) -> Tensor:
-    """Elements before and after each axis: a constant, or a copy of others.
+    """Pad each axis with a constant, or with copies of other elements.
 
-    NotImplementedError for a mode that computes the elements ("mean", which has a ``stat_length``;
+    NotImplementedError for modes that compute elements ("mean", with ``stat_length``;
     "linear_ramp").
     """
     widths = numpy.broadcast_to(numpy.asarray(pad_width), (x.ndim, 2)).tolist()
@@ -302,7 +302,7 @@ def _block(x: Tensor, axis: int, length: int, value: Any) -> Tensor:
 def sliding_window_view(
     x: Tensor, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Tensor:
-    """View of all windows, whose axes are the last; of torch it can be written to."""
+    """Return a view of all windows, with their axes last; with torch it is writable."""
     lengths = tuple(numpy.atleast_1d(window_shape).tolist())
     axes = _axes(x, axis)
     if len(axes) != len(lengths):

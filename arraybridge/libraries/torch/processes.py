@@ -1,7 +1,7 @@
-"""What sends tensors between processes: multiprocessing, ``DataLoader``, Dask's distributed.
+"""Tensors between processes: multiprocessing, ``DataLoader``, Dask's distributed.
 
-A batch of Arrays is a tensor, as one of NumPy's arrays is. In a worker process it is made in shared
-memory, by which it travels; so are Arrays that multiprocessing sends.
+A batch of Arrays is a tensor, as a batch of NumPy arrays is. In a worker process it is made in
+shared memory, in which it is sent, as are Arrays that multiprocessing sends.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _LIBRARY = own_library("torch")
 def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
     """Stack Arrays and arrays of one shape and dtype, of any library and layout, in a tensor.
 
-    Each is copied once, to its place in the batch. Tensors go PyTorch's way, with their gradients,
-    and so does what no tensor holds: text and objects. ConversionError for what cannot be
-    converted, TypeError for what is no array among arrays, ValueError for several shapes or dtypes.
+    Each is copied once, to its place in the batch. PyTorch stacks tensors, with their gradients,
+    and whatever no tensor holds: text and objects. ConversionError for an array that cannot be
+    converted, TypeError for an item that is no array, ValueError for several shapes or dtypes.
     """
     natives = [_native(x) for x in batch]
     for x in natives:
-        # The rest of what PyTorch alone has is collated, or refused, by its own functions.
+        # Other kinds of tensors are collated, or refused, by PyTorch's own functions.
         if isinstance(x, torch.Tensor) and _LIBRARY.supports(x) and not x.is_quantized:
             _LIBRARY.check_supported(x, read=True)
     for kind in (torch.Tensor, np.ndarray):
@@ -55,14 +55,14 @@ def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch
             raise ConversionError(info.refused)
         if (info.shape, info.dtype) != (first.shape, first.dtype):
             raise ValueError(
-                f"the arrays of a batch are of one shape and dtype: {first.dtype_name} "
-                f"{first.shape} and {info.dtype_name} {info.shape} are in this one"
+                f"the arrays of a batch must have one shape and dtype, got {first.dtype_name} "
+                f"{first.shape} and {info.dtype_name} {info.shape}"
             )
     dtype = TORCH_DTYPES.get(first.dtype)
     if dtype is None:
         raise ConversionError(f"PyTorch has no {first.dtype_name}: cast the items first")
     result = _empty((len(batch), *first.shape), dtype)
-    worker = get_worker_info() is not None  # in which PyTorch computes on one thread, too
+    worker = get_worker_info() is not None  # PyTorch computes on one thread there, too
     with num_threads(1) if worker else nullcontext():
         for place, x in zip(result, natives, strict=True):
             copyto(place, x)
@@ -70,22 +70,22 @@ def collate_arrays(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch
 
 
 def _collate_scalars(batch: Sequence[Any], *, collate_fn_map: Any = None) -> torch.Tensor:
-    """Make a tensor of NumPy's scalars; there may be arrays without axes among them."""
+    """Make a tensor of NumPy scalars, with which there may be zero-dimensional arrays."""
     if all(isinstance(x, np.generic) for x in batch):
         return torch.as_tensor(batch)
     return collate_arrays(batch)
 
 
 def _native(x: Any) -> Any:
-    """Return the native array of an item of a batch of arrays."""
+    """Return the native array of an item of a batch."""
     if isinstance(x, Array):
         return x.native
-    if isinstance(x, np.generic):  # among arrays without axes
+    if isinstance(x, np.generic):  # among zero-dimensional arrays
         return np.asarray(x)
     if is_frame(type(x)):
         return convert(x, "numpy")
     if not is_array(x):
-        raise TypeError(f"a batch of arrays has {x!r} in it: the items of a data set are alike")
+        raise TypeError(f"a batch of arrays must not contain {x!r}")
     return x
 
 
@@ -94,18 +94,18 @@ def _is_text(x: np.ndarray) -> bool:
 
 
 class _AnyArray(type):
-    """The type of a class whose instances are said to be all arrays, frames and columns."""
+    """The type of a class of which all arrays, frames and columns are instances."""
 
     def __instancecheck__(cls, x: object) -> bool:
         return not isinstance(x, np.generic) and (is_array(x) or is_frame(type(x)))
 
 
 class _Arrays(metaclass=_AnyArray):
-    """What is collated as Arrays are."""
+    """Objects that are collated like Arrays."""
 
 
 def _empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    """Make a tensor of any values, in a worker process in shared memory."""
+    """Make an uninitialized tensor, in a worker process in shared memory."""
     if get_worker_info() is None or 0 in shape:
         return torch.empty(shape, dtype=dtype)
     return _in_shared_memory(torch.empty(shape, dtype=dtype, device="meta"))
@@ -117,20 +117,20 @@ def _in_shared_memory(like: torch.Tensor) -> torch.Tensor:
 
 
 def _shared(x: Any) -> Any:
-    """Reduce an Array over PyTorch to a copy in shared memory, which the receiver alone has.
+    """Reduce an Array over PyTorch to a copy in shared memory, which only the receiver has.
 
-    In place of four copies: to the pickle, into the pipe, out of it, and from the pickle.
+    This replaces four copies: to the pickle, into the pipe, out of it, and from the pickle.
     """
     native = x.native
     info = x.info if native.is_cpu and native.nbytes >= _LARGE else None
     if info is None or info.refused or info.pending:
         return x.__reduce_ex__(4)
-    copy = _in_shared_memory(torch.empty_like(native, device="meta"))  # with its order of axes
+    copy = _in_shared_memory(torch.empty_like(native, device="meta"))  # in its axis order
     copyto(copy, native)
     return restored, ("torch", copy)
 
 
-_LARGE = 1 << 16  # a file descriptor each: below, the pipe costs about as much
+_LARGE = 1 << 16  # one file descriptor each: below, the pipe costs about as much
 
 
 def collated(batch: Sequence[Any]) -> Any:
@@ -142,9 +142,9 @@ def collated(batch: Sequence[Any]) -> Any:
 
 
 def serve() -> list[Callable[[], object]]:
-    """Enter Arrays in multiprocessing and ``default_collate``.
+    """Register Arrays with multiprocessing and ``default_collate``.
 
-    And in Dask's distributed, if it is imported, tensors of dtypes that NumPy lacks.
+    If Dask's distributed is imported, register tensors of dtypes that NumPy lacks with it.
     """
     entries: tuple[tuple[Any, Any, Any], ...] = (
         (default_collate_fn_map, Array, collate_arrays),
@@ -161,12 +161,12 @@ def serve() -> list[Callable[[], object]]:
 
 
 def _serve_distributed() -> Callable[[], object]:
-    """Have tensors of dtypes that NumPy lacks pickled: by way of NumPy they are a TypeError."""
+    """Let tensors of dtypes that NumPy lacks be pickled; through NumPy they raise TypeError."""
     from distributed.protocol.serialize import dask_serialize as table
 
     dask_serialize: Any = table
 
-    own = dask_serialize.dispatch(torch.Tensor)  # which registers it, if it is not yet
+    own = dask_serialize.dispatch(torch.Tensor)  # registers it if necessary
 
     def serialize(x: torch.Tensor) -> Any:
         if x.dtype not in IN_NUMPY:

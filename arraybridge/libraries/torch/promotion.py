@@ -1,7 +1,7 @@
 """Corrected type promotion for PyTorch.
 
-PyTorch gives zero-dimensional arrays less weight than others (``int8[3] + int64[]`` is int8), and
-refuses to combine uint16, uint32 and uint64 with any other integer type.
+In PyTorch zero-dimensional arrays count less than others (``int8[3] + int64[]`` is int8), and
+uint16, uint32 and uint64 cannot be combined with any other integer type.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _both_ways(pairs: Pairs) -> Pairs:
 
 
 def _numpys(one: torch.dtype, another: torch.dtype) -> torch.dtype:
-    """The common dtype of two that NumPy has as well, as it has it."""
+    """Return NumPy's common dtype of two dtypes that NumPy also has."""
     names = [str(dtype).removeprefix("torch.") for dtype in (one, another)]
     common: torch.dtype = getattr(torch, numpy.promote_types(*names).name)
     return common
@@ -51,15 +51,15 @@ _MIXED = {
     for other in (torch.bool, torch.complex64, torch.complex128)
 } | {(unsigned, torch.complex32): torch.complex32 for unsigned in _UNSIGNED[1:]}
 
-# The common dtype of every pair of different dtypes of one of the standard's kinds: integers, of
-# which none holds uint64 and negative numbers, and floating-point numbers, real or complex.
+# The common dtype of every pair of different dtypes of one of the standard's kinds: integers (none
+# holds both uint64 and negative numbers), and floating-point numbers, real or complex.
 PROMOTED = _both_ways(
     {pair: common for pair, common in _INTEGERS.items() if common in (*_SIGNED, *_UNSIGNED)}
     | _NUMBERS
 )
-# Of other pairs torch's own is right, whatever their axes.
+# For other pairs torch's own dtype is right, whatever their axes.
 _COMMON = _both_ways(_INTEGERS | _NUMBERS | _MIXED)
-# What no other dtype is promoted with; a dictionary, for torch.compile.
+# Dtypes that are promoted with no other; a dictionary, for torch.compile.
 _APART = _both_ways(
     {
         (narrow, other): narrow
@@ -70,7 +70,7 @@ _APART = _both_ways(
 
 
 def _common(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
-    """Return the dtype of both together, or raise; None if torch's functions find it themselves."""
+    """Return the common dtype, or raise; None if torch's functions find it themselves."""
     common = _COMMON.get((a, b))
     if common is None and (a, b) in _APART:
         raise TypeError(
@@ -108,7 +108,7 @@ def promoting(
 ) -> Function:
     """Promote two arrays to their common dtype, by `promote`, before a function is called.
 
-    `scalars`: whether ``plain`` lacks a form with a Python scalar as its first and as its second
+    `scalars`: whether ``plain`` lacks forms with a Python scalar as its first and as its second
     argument.
     """
     first, second = scalars
@@ -126,28 +126,28 @@ def promoting(
 
 
 def _tensor(x: Any, other: Any) -> Any:
-    """A Python scalar as a tensor for an operation with another one."""
+    """Return a Python scalar as a tensor for an operation with another."""
     if not isinstance(x, bool | int | float | complex) or not isinstance(other, torch.Tensor):
         return x
     return torch.asarray(x, dtype=torch.result_type(x, other), device=other.device)
 
 
 def _promote_operands(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Two operands of a function that torch has for one dtype only, or not beside a bool."""
+    """Promote the operands of a function that torch only has for one dtype, or not for bools."""
     if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor) and x1.dtype != x2.dtype:
         common = result_type(x1.dtype, x2.dtype)
         return x1.to(common), x2.to(common)
-    return x1, x2  # which torch refuses itself, if they are no arrays
+    return x1, x2  # torch raises if they are no arrays
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, **kwargs: Any) -> torch.Tensor:
-    """Products summed over pairs of axes."""
+    """Return products summed over pairs of axes."""
     x1, x2 = _promote_operands(x1, x2)
     return torch.tensordot(x1, x2, dims=axes, **kwargs)
 
 
 def where(condition: Any, /, *choice: Any) -> Any:
-    """Elements of one array or the other, by a condition."""
+    """Return elements of one array or the other, by a condition."""
     if not choice:  # the indices of true elements: torch's form, not the standard's
         return torch.where(condition)
     return torch.where(condition, *promote_pair(*choice))
@@ -157,7 +157,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False, **kwargs: Any) -> torch.T
     """Test whether each element of one array is in another."""
     elements, tests = promote_pair(x1, x2)
     if isinstance(tests, torch.Tensor):
-        tests = tests.reshape(-1)  # torch does this by view(), which some layouts refuse
+        tests = tests.reshape(-1)  # torch uses view(), which some layouts refuse
     return torch.isin(elements, tests, invert=invert, **kwargs)
 
 
@@ -173,12 +173,12 @@ def _promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype:
 
 def _beside(dtype: torch.dtype, number: Any) -> torch.dtype:
     found = torch.result_type(torch.empty((1,), dtype=dtype), number)
-    # Newer versions name a complex type of bfloat16, of which they have no functions.
+    # Newer versions return a complex type of bfloat16, for which they have no functions.
     return found if found in DLPACK_DTYPES else torch.complex64
 
 
 def _ordered(dtypes: list[torch.dtype]) -> list[torch.dtype]:
-    """In any order the same: uint64 with int8 is a float64, with float32 a float32."""
+    """Sort dtypes so that their order does not matter: uint64 with int8 is float64."""
     whole = [x for x in dtypes if x not in _INEXACT]
     return [*whole, *(x for x in dtypes if x in _INEXACT), *whole]
 
@@ -187,7 +187,7 @@ result_type = common_type(_promoted, _beside, _ordered)
 
 
 def _promote_all(arrays: Any) -> Any:
-    """A sequence of arrays, in their common dtype."""
+    """Convert a sequence of arrays to their common dtype."""
     first, *others = [x.dtype for x in arrays]
     if all(dtype == first for dtype in others):
         return arrays

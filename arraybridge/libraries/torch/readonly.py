@@ -1,8 +1,8 @@
-"""Tensors over memory that is not to be written: PyTorch has no flag for it, a subclass has.
+"""Tensors over read-only memory: PyTorch has no flag for it, but a subclass can refuse writes.
 
-What PyTorch dispatches is refused here where it would write to such a tensor, and its views are
-such tensors too. Whatever else computes on one gives plain tensors, at plain speed: a subclass that
-dispatches costs about 8 µs an operation on it, once.
+PyTorch's dispatched operations raise here if they would write to such a tensor, and its views are
+such tensors too. Operations that compute from one return plain tensors, at plain speed: dispatching
+through a subclass costs about 8 µs per operation on it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _without_dispatch = torch._C._DisableTorchDispatch
 
 
 class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
-    """A tensor whose memory others hold as well, such as the object store of Ray.
+    """A tensor whose memory others use as well, such as Ray's object store.
 
-    Every way of PyTorch to write to it, or to a view of it, is a ValueError. ``clone()`` is a plain
-    tensor. What takes the address or the storage (``data_ptr()``, ``untyped_storage()``,
-    ``other.data = x``, a kernel of one's own) must not write, and ``torch.from_dlpack`` takes no
-    notice of DLPack's flag.
+    Every PyTorch operation that would write to it, or to a view of it, raises ValueError.
+    ``clone()`` returns a plain tensor. Code that uses the address or the storage (``data_ptr()``,
+    ``untyped_storage()``, ``other.data = x``, a kernel) must not write, and ``torch.from_dlpack``
+    ignores DLPack's flag.
     """
 
     __torch_function__ = torch._C._disabled_torch_function_impl
-    # By which a consumer would write: it cannot say read-only where consumers look.
+    # A consumer would write through it: it has no read-only flag where consumers look.
     __dlpack_c_exchange_api__ = None
 
     @classmethod
@@ -35,7 +35,7 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         if len(types) > 1:
-            return NotImplemented  # a tensor without memory of its own, or of several devices
+            return NotImplemented  # a tensor without memory, or on several devices
         for place, name in () if func is _BATCH_NORM and not args[5] else _WRITTEN[func]:
             value = args[place] if place < len(args) else kwargs and kwargs.get(name)
             if any(x.__class__ is ReadOnlyTensor for x in _flat(value)):
@@ -46,7 +46,7 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
         return _marked(func(*args, **kwargs), sources)
 
     def apply_(self, function: Any) -> Any:
-        """Refuse: PyTorch's own, which is not dispatched, writes."""
+        """Raise: PyTorch's own writes without being dispatched."""
         raise _refusal("apply_")
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
@@ -64,7 +64,7 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
         return from_dlpack(self).__dlpack__(**options)
 
     def tolist(self) -> Any:
-        """Return the elements as Python's numbers, in nested lists."""
+        """Return the elements as Python numbers, in nested lists."""
         return plain(self).tolist()
 
     def __repr__(self, **options: Any) -> str:
@@ -80,7 +80,7 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
         return memo.setdefault(id(self), result.requires_grad_(self.requires_grad))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if int(protocol) < 5:  # torch.save's: what others load is a plain tensor
+        if int(protocol) < 5:  # for torch.save: others load a plain tensor
             return plain(self).__reduce_ex__(protocol)
         from ...array.pickling import reduced_native
 
@@ -88,7 +88,7 @@ class ReadOnlyTensor(torch.Tensor):  # type: ignore[misc]
 
 
 def read_only(x: torch.Tensor) -> ReadOnlyTensor:
-    """Return a tensor on the memory of ``x`` by which nothing is written."""
+    """Return a tensor over the memory of ``x`` that refuses writes."""
     made: Any = torch.Tensor._make_subclass
     tensor: ReadOnlyTensor = made(ReadOnlyTensor, x)
     return tensor
@@ -102,26 +102,25 @@ def plain(x: torch.Tensor) -> torch.Tensor:
 
 def _refusal(name: str) -> ValueError:
     return ValueError(
-        f"{name} would write to a read-only tensor, whose memory is not this tensor's alone: "
-        "pass x.clone()"
+        f"{name} would write to a read-only tensor, whose memory others use: pass x.clone()"
     )
 
 
 _BATCH_NORM = torch.ops.aten.native_batch_norm.default
-#: What is written, or given to a tensor that is not read-only, though the schema does not say it.
-#: Statistics are written while training, the sixth argument.
-_UNTOLD = {"aten::native_batch_norm": ("running_mean", "running_var"), "aten::set_": ("source",)}
+#: Arguments that are written, or become part of a writable tensor, although the schema omits it.
+#: Statistics are only written while training, the sixth argument.
+_OMITTED = {"aten::native_batch_norm": ("running_mean", "running_var"), "aten::set_": ("source",)}
 
 
 class _Written(dict[Any, tuple[tuple[int, str], ...]]):
     """The arguments that each operator writes to, by place and name; torch.compile follows it."""
 
     def __missing__(self, func: Any) -> tuple[tuple[int, str], ...]:
-        untold = _UNTOLD.get(func._schema.name, ())
+        extra = _OMITTED.get(func._schema.name, ())
         found = self[func] = tuple(
             (place, argument.name)
             for place, argument in enumerate(func._schema.arguments)
-            if argument.name in untold
+            if argument.name in extra
             or (argument.alias_info is not None and argument.alias_info.is_write)
         )
         return found
@@ -131,7 +130,7 @@ _WRITTEN = _Written()
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    """Go through an argument; tensors are in lists at most."""
+    """Iterate over an argument; tensors may only be nested in lists."""
     if isinstance(value, list | tuple):
         for each in value:
             yield from _flat(each)
@@ -151,7 +150,7 @@ def _unmarked(value: Any, sources: list[torch.Tensor]) -> Any:
 
 
 def _marked(result: Any, sources: list[torch.Tensor]) -> Any:
-    """Make a result read-only where it is memory of a read-only tensor."""
+    """Make a result read-only if it is memory of a read-only tensor."""
     kind = result.__class__
     if kind is torch.Tensor:
         for source in sources:

@@ -20,24 +20,24 @@ from .tables import place_of
 
 OPTIONS: dict[str, Any] = {}
 MESH = DeviceMesh
-#: The meshes that were made, each with process groups of its own, by the default group.
+#: The meshes made, each with its process groups, by the default group.
 _meshes: WeakKeyDictionary[Any, dict[Any, DeviceMesh]] = WeakKeyDictionary()
 
 
 def describe(x: torch.Tensor) -> Sharded:
-    """Describe a DTensor; summands are refused."""
+    """Describe a DTensor; raise for summands."""
     if not isinstance(x, DTensor):
-        raise TypeError("a tensor of this process alone: pass a DTensor, or arraybridge.convert it")
+        raise TypeError("a plain tensor is not sharded: pass a DTensor, or use convert")
     mesh, local = x.device_mesh, x.to_local()
-    local = local.wait() if hasattr(local, "wait") else local  # for a collective under way
+    local = local.wait() if hasattr(local, "wait") else local  # for a collective in progress
     axes: list[list[int]] = [[] for _ in x.shape]
     for axis, placement in enumerate(x.placements):
         if type(placement) is Shard:
             axes[placement.dim].append(axis)
         elif type(placement) is not Replicate:
             raise ConversionError(
-                f"{placement} says of no part of the array that this process holds it: pass "
-                "x.redistribute(placements=...) with Shard and Replicate alone"
+                f"{placement} does not place a part of the array in this process: pass "
+                "x.redistribute(placements=...) with only Shard and Replicate"
             )
     source = Sharded(
         tuple(x.shape),
@@ -57,40 +57,40 @@ def describe(x: torch.Tensor) -> Sharded:
     shape = tuple(stop - start for start, stop in part)
     if tuple(local.shape) != shape:
         raise ConversionError(
-            f"the local tensor has the shape {tuple(local.shape)} and its placements say {shape}: "
-            "make the DTensor with the shape of the whole, shape= of from_local"
+            f"the local tensor has the shape {tuple(local.shape)}, but its placements imply "
+            f"{shape}: make the DTensor with the global shape, shape= of from_local"
         )
     return source._replace(shards=[(part, local.device, local)])
 
 
 def check(source: Sharded) -> None:
-    """Check the order in which axes of the mesh split one of the array."""
+    """Check the order in which axes of the mesh split an axis of the array."""
     for axis, axes in enumerate(source.axes or ()):
         split = [i for i in axes if source.sizes[i] > 1]
         if split != sorted(split):
             names = source.names or source.sizes
             raise ConversionError(
-                f"axis {axis} is split by {tuple(names[i] for i in axes)}, and a DTensor is split "
+                f"axis {axis} is split by {tuple(names[i] for i in axes)}, but a DTensor is split "
                 f"by the axes of its mesh in their order, {names}: {source.resplit}"
             )
 
 
 def _check_ranks(source: Sharded, ranks: Any) -> None:
-    # A process group sorts its ranks: a collective would put shards together in another order.
+    # A process group sorts its ranks: a collective would join shards in another order.
     grid = np.array(ranks).reshape(source.sizes)
     for axis in {axis for axes in source.axes or () for axis in axes}:
         if (np.diff(grid, axis=axis) < 0).any():
             raise ConversionError(
-                f"the ranks of the mesh descend along axis {axis}, {grid.tolist()}, and PyTorch "
-                "puts shards together in ascending order: make the mesh of ascending ranks"
+                f"the ranks of the mesh descend along axis {axis}, {grid.tolist()}, but PyTorch "
+                "joins shards in ascending order: make a mesh of ascending ranks"
             )
 
 
 def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
-    """Make a DTensor; where no mesh is given, every process takes part in making one."""
+    """Make a DTensor; without a mesh, every process takes part in making one."""
     if not dist.is_initialized():
         raise ConversionError(
-            "a DTensor needs a process group, with a process for each device: call "
+            "a DTensor needs a process group, with one process per device: call "
             "torch.distributed.init_process_group(), or take the shards of this process, "
             "arraybridge.sharding.shards(x)"
         )
@@ -106,14 +106,14 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
         ranks = source.processes or tuple(range(prod(source.sizes)))
         if sorted(ranks) != list(range(world)):
             raise ConversionError(
-                f"the array has {len(ranks)} shards of processes {sorted(set(ranks))}, and a "
-                f"DTensor has one in each of the {world} processes of torch.distributed: start a "
-                "process for each, pass mesh=, a DeviceMesh of those processes, or take the "
+                f"the array has {len(ranks)} shards of processes {sorted(set(ranks))}, but a "
+                f"DTensor has one in each of the {world} processes of torch.distributed: start one "
+                "process per shard, pass mesh=, a DeviceMesh of those processes, or take the "
                 "shards, arraybridge.sharding.shards(x)"
             )
     if rank not in ranks:
         raise ConversionError(
-            f"the mesh has the ranks {ranks}, and this process is {rank}: call it in those"
+            f"the mesh has the ranks {ranks}, but this process has rank {rank}: call it in those"
         )
     coordinate = np.unravel_index(ranks.index(rank), source.sizes)
     arrays = source.arrays([source.part_at(coordinate)])
@@ -129,7 +129,7 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
         mesh = known[key]
     elif mesh.device_type != kind:  # from_local would copy it there
         raise ConversionError(
-            f"the shard is on {local.device} and the mesh on {mesh.device_type}: move the array "
+            f"the shard is on {local.device} but the mesh is on {mesh.device_type}: move the array "
             f"first, or pass a DeviceMesh of {kind!r}"
         )
     order = sorted(range(local.ndim), key=local.stride, reverse=True)

@@ -1,4 +1,4 @@
-"""What a tensor's memory does not show: modes, transformations, tangents, a storage without it."""
+"""State that a tensor's memory does not show: modes, transformations, tangents, storage sizes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 
 
 def transformed() -> bool:
-    """Whether values may not be looked at: inside torch.compile, or torch.func's transforms."""
+    """Whether values must not be read: inside torch.compile, or torch.func's transforms."""
     return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def differentiated(x: torch.Tensor) -> bool:
-    """Whether a derivative with respect to ``x`` may be asked for, backward or forward."""
+    """Whether ``x`` may be differentiated, in backward or forward mode."""
     return x.requires_grad or transformed() or forward_ad._current_level >= 0
 
 
 def check_shape(x: torch.Tensor) -> None:
-    """Refuse nested and uninitialized tensors, whose shape cannot be read."""
+    """Raise for nested and uninitialized tensors, whose shape cannot be read."""
     if x.is_nested:
         raise ConversionError(
             "a nested tensor's parts differ in shape: pass torch.nested.to_padded_tensor(x, 0.0), "
@@ -52,7 +52,7 @@ def has_tangent(x: torch.Tensor) -> bool:
 
 
 def no_memory(x: torch.Tensor) -> str | None:
-    """Why a tensor is not one dense piece of memory, or None."""
+    """Return why a tensor is not one dense block of memory, or None."""
     if x.layout is not torch.strided:
         return f"a {x.layout} tensor is not dense memory: pass x.to_dense()"
     if type(x) is not torch.Tensor and type(x) is not ReadOnlyTensor:
@@ -60,13 +60,13 @@ def no_memory(x: torch.Tensor) -> str | None:
         if dispatch is not _NO_DISPATCH:
             name = type(x).__name__
             if hasattr(x, "device_mesh"):
-                return f"a {name} has shards in several processes: arraybridge.sharding takes it"
-            return f"{name} wraps other tensors: convert what it wraps"
+                return f"a {name} has shards in several processes: use arraybridge.sharding"
+            return f"{name} wraps other tensors: convert the wrapped tensors"
     return None
 
 
 def span_of(x: torch.Tensor) -> int:
-    """Return the number of elements from the first in memory to the last, both counted."""
+    """Return the number of elements from the first in memory to the last, inclusive."""
     size = x.numel()
     if x.is_contiguous() or not size:
         return size
@@ -75,7 +75,7 @@ def span_of(x: torch.Tensor) -> int:
 
 
 def check_together(every: Sequence[Any]) -> None:
-    """Refuse real tensors beside PyTorch's fake ones, which have a shape and no elements."""
+    """Raise for real tensors combined with PyTorch's fake ones, which have no elements."""
     mode = None
     for x in every:
         if type(x) is not torch.Tensor:
@@ -90,14 +90,14 @@ def check_together(every: Sequence[Any]) -> None:
 
 
 def lacks_memory(x: torch.Tensor, data: int) -> str | None:
-    """Why the elements are not in the memory that the tensor reports, or None."""
+    """Return why the elements are not in the memory that the tensor reports, or None."""
     span = span_of(x)
     if not span:
         return None
     start = x.storage_offset() * x.itemsize
-    if data in (0, start):  # the storage is at address 0
+    if data in (0, start):  # a null pointer
         if x._is_zerotensor():
-            return "its zeros are in no memory: pass x.clone()"
+            return "its zeros have no memory: pass x.clone()"
         if torch._is_functional_tensor(x):
             return "it is functionalized, without memory: convert outside torch.func.functionalize"
     needed = start + span * x.itemsize
@@ -108,17 +108,17 @@ def lacks_memory(x: torch.Tensor, data: int) -> str | None:
         if not storage.resizable():
             return (
                 f"its storage was resized to {there} bytes, or could not be resized to the "
-                f"{needed} that its elements need, as a view pins it: make the tensor anew"
+                f"{needed} that its elements need, as a view pins it: make a new tensor"
             )
         return (
-            f"its storage was resized to {there} bytes, of which its elements need {needed}: pass "
+            f"its storage was resized to {there} bytes, but its elements need {needed}: pass "
             f"x after x.untyped_storage().resize_({needed})"
         )
     return None
 
 
-#: Not empty once a storage was found that lacks elements. A view of a part of it pins it as it is;
-#: whether it can be resized then tells nothing, and each tensor is looked at from then on.
+#: Not empty once a storage was found to be too small. A view of part of it pins it; whether it can
+#: be resized is then no evidence, so every tensor is checked from then on.
 shrunk: set[bool] = set()
 
 
@@ -150,9 +150,9 @@ _spans: dict[tuple[torch.Size, tuple[int, ...]], int] = {}
 
 
 def may_lack(x: torch.Tensor) -> bool:
-    """Whether the storage may lack elements: it can be resized, or could not be.
+    """Whether the storage may lack elements: it can be resized, or failed to be.
 
-    ``resize_`` raises on a storage that is pinned, and leaves the tensor with its new shape.
+    ``resize_`` raises for a pinned storage, but leaves the tensor with its new shape.
     """
     storage = x.untyped_storage()
     return storage.resizable() or storage.nbytes() < x.nbytes or bool(shrunk)
@@ -164,12 +164,12 @@ def has_storage(x: torch.Tensor) -> bool:
 
 
 def not_negated(x: torch.Tensor) -> str | None:
-    """Why the negative bit of a tensor cannot be applied, or None."""
+    """Return why the negative bit of a tensor cannot be applied, or None."""
     if _negates(x.dtype):
         return None
     return (
         f"its negative bit is set, and PyTorch negates no {x.dtype}: pass torch._neg_view(x), "
-        "which is what its memory holds"
+        "the values in its memory"
     )
 
 

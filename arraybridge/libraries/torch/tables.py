@@ -1,4 +1,4 @@
-"""PyTorch's dtypes and devices, and those of DLPack."""
+"""PyTorch's dtypes and devices, and DLPack's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMES = (
     "float8_e8m0fnu"
 ).split()
 DLPACK_DTYPES = {getattr(torch, n): DataType.named(n) for n in _NAMES if hasattr(torch, n)}
-if hasattr(torch, "float4_e2m1fn_x2"):  # two packed elements a byte
+if hasattr(torch, "float4_e2m1fn_x2"):  # two packed elements per byte
     DLPACK_DTYPES[torch.float4_e2m1fn_x2] = DataType(17, 4, 2)
 
 TORCH_DTYPES = {kind: dtype for dtype, kind in DLPACK_DTYPES.items()}
@@ -38,7 +38,7 @@ IN_NUMPY = frozenset(
 
 
 def built_for() -> frozenset[DeviceType]:
-    """Return the kinds of devices that the installed PyTorch has arrays on."""
+    """Return the kinds of devices that the installed PyTorch supports."""
     kinds = {DeviceType.CPU}
     if torch.version.cuda or torch.version.hip:
         kinds.add(DEVICES["cuda"])
@@ -48,23 +48,23 @@ def built_for() -> frozenset[DeviceType]:
 
 
 def devices_of(kind: int) -> int:
-    """Return how many devices of a kind PyTorch can use in this process, other than the CPU.
+    """Return how many devices of a kind, other than the CPU, PyTorch can use in this process.
 
-    A build for CUDA counts none where there is no driver, or an older one than it was built for.
+    A build for CUDA counts none without a driver, or with one that is too old for it.
     """
     if kind == DeviceType.ONEAPI:
         return torch.xpu.device_count()
     with catch_warnings():
-        simplefilter("ignore")  # of a driver that is too old: the caller raises
+        simplefilter("ignore")  # a driver that is too old: the caller raises
         return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
-#: PyTorch's devices that were found; one that is there once stays.
+#: PyTorch's devices that were found; a device is assumed to remain.
 NATIVE_DEVICES = {CPU: torch.device("cpu")}
 
 
 @cache
 def place_of(place: torch.device) -> Device | None:
-    """Return the Device of one of PyTorch's; None where it has no memory to share."""
+    """Return the Device of PyTorch's device, or None if it has no memory to share."""
     kind = DEVICES.get(place.type)
     return None if kind is None else Device(kind, place.index or 0)

@@ -1,22 +1,22 @@
-"""Modules, which stand for their ``state_dict``, and what PyTorch's registry of pytrees knows."""
+"""Modules, as their ``state_dict``, and containers in PyTorch's registry of pytrees."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree  # which has no public name yet
+from torch.utils import _pytree as pytree  # it has no public name yet
 
 from ...containers import IsLeaf, Row
 
 
 def row_of(cls: type) -> Row | None:
-    """Return the row of the class of a module; None for any other."""
+    """Return the row of a module's class; None for any other."""
     return _MODULE if issubclass(cls, torch.nn.Module) else None
 
 
 def _state_of(module: torch.nn.Module, is_leaf: IsLeaf) -> Row:
-    # Tied parameters are one object there, and in each state_dict objects of their own.
+    # Tied parameters are one object there, but separate objects in each state_dict.
     kept, same = module.state_dict(keep_vars=True), dict[int, Any]()
     state = {name: same.setdefault(id(kept[name]), x) for name, x in module.state_dict().items()}
     return Row(
@@ -31,7 +31,7 @@ _MODULE = Row(lambda _: [], lambda _: [], lambda tree, old, new: tree, _state_of
 
 
 def level(x: Any) -> Row | None:
-    """Return the row of one object, for its own level alone; None for a leaf of PyTorch's."""
+    """Return the row of one object, for its own level only; None for a leaf."""
     if pytree.tree_is_leaf(x):
         return None
 

@@ -186,7 +186,7 @@ AWKWARD = {
     ),
     "records": ([{"a": 0}, {"a": 1}], "x['a']", "awkward.to_numpy(x)"),
     "records in lists": ([[{"a": 0}], []], "x['a']", "awkward.to_numpy(awkward.flatten("),
-    "unions": ([1, "a"], "parts of it that have one type", None),
+    "unions": ([1, "a"], "parts of it of one type", None),
     "parts of a ragged one": ([[0, 1], [2, 3], [4]], "x[:2]", "awkward.to_numpy(x)"),
 }
 
@@ -228,7 +228,7 @@ def test_an_awkward_builder_is_taken_by_its_snapshot():
 
 
 def test_lists_of_several_lengths_are_not_advised_to_become_an_array():
-    with pytest.raises(TypeError, match="its rows one by one, as they differ in length"):
+    with pytest.raises(TypeError, match="its rows one by one, since they differ in length"):
         ab.convert([[0, 1], [2]], "numpy")
 
 
@@ -439,7 +439,7 @@ def test_what_is_written_to_is_not_a_copy_that_is_dropped(make, name):
 def test_pointers_are_told_from_arrays():
     """Their buffers have formats that NumPy lacks; what they point to has none of them."""
     pointer = ctypes.pointer((ctypes.c_float * 2)(1, 2))
-    with pytest.raises(ab.ConversionError, match=r"no dtype of NumPy has: pass x\.contents$"):
+    with pytest.raises(ab.ConversionError, match=r"NumPy has no dtype: pass x\.contents$"):
         ab.convert(pointer, "numpy")
     assert ab.convert(pointer.contents, "numpy").tolist() == [1, 2]
     pointers = (ctypes.POINTER(ctypes.c_int) * 2)()

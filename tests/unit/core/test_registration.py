@@ -141,7 +141,7 @@ def test_a_library_of_ones_own_is_taken_back():
 )
 def test_what_is_of_another_type_is_refused(part, thing):
     library = type("Odd", (Source,), {part: thing})()
-    with pytest.raises(TypeError, match=f"{part} of library 'source' is a"):
+    with pytest.raises(TypeError, match=f"{part} of library 'source' must be a"):
         ab.register_library(library)
     assert "source" not in registry.library_names()
     with pytest.raises(TypeError, match="not an array"):
@@ -163,7 +163,7 @@ def test_names_that_mean_something_else_are_refused(name):
         ({"strides": "nonsense"}, "strides is 'nonsense'; expected any, non-negative, compact, c"),
         ({"strides": None}, "strides is None"),
         ({"dtypes": {"flaot32"}}, "dtypes has 'flaot32': did you mean 'float32'?"),
-        ({"dtypes": {np.float32}}, "dtypes has <class 'numpy.float32'>: expected names"),
+        ({"dtypes": {np.float32}}, "dtypes has <class 'numpy.float32'>: expected data type names"),
         ({"dtypes": "float32"}, "dtypes must be a set of"),
         ({"dtypes": None}, "dtypes must be a set of"),
         ({"aligned": 3}, "aligned must be a set of"),

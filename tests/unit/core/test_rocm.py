@@ -111,7 +111,9 @@ def test_a_copy_is_the_library_s_own(theirs: ab.Library) -> None:
 
 def test_what_nothing_does_is_refused(theirs: ab.Library) -> None:
     x = Theirs(image().T)
-    with pytest.raises(ab.ConversionError, match=r"no kernel for rocm:0: arraybridge\.register"):
+    with pytest.raises(
+        ab.ConversionError, match=r"no kernel for rocm:0: add one with arraybridge\.register"
+    ):
         ab.copyto(Theirs(image().T.copy()), x)
     with pytest.raises(ab.ConversionError, match="which numpy cannot address"):
         ab.convert(x, "numpy")

@@ -159,7 +159,7 @@ def test_addresses_of_ctypes():
     with pytest.raises(MalformedTensorError, match="the DLTensor pointer is NULL"):
         ab.inspect(ctypes.c_void_p())
     for wrong in (4096.0, "4096", True):
-        with pytest.raises(TypeError, match="is an address"):
+        with pytest.raises(TypeError, match="must be an address"):
             Tensor(wrong)
 
 

@@ -196,7 +196,7 @@ def test_adopted_memory_is_checked(arguments, text):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"data": 4096.0}, "ptr is an address .int or ctypes.c_void_p., got float"),
+        ({"data": 4096.0}, "ptr must be an address .int or ctypes.c_void_p., got float"),
         ({"data": "4096"}, "got str"),
         ({"data": None}, "got NoneType"),
         ({"data": np.ones(3)}, "got ndarray: for an array call from_dlpack"),
@@ -262,7 +262,7 @@ def test_a_managed_tensor_is_a_producer_by_the_standard():
     ("readonly", "keywords", "problem"),
     [
         (False, {"copy": True}, "copy=True requests a copy"),
-        (False, {"dl_device": (2, 0)}, r"from cpu to \(2, 0\) is a copy"),
+        (False, {"dl_device": (2, 0)}, r"from cpu to \(2, 0\) requires a copy"),
         (True, {}, "a legacy capsule cannot mark read-only memory"),
     ],
 )

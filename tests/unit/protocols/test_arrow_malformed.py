@@ -182,7 +182,7 @@ class TestDevices:
         assert "which numpy cannot address" in ab.explain(x, "numpy").why
 
     def test_nulls_that_only_the_device_knows(self):
-        for count, why in ((1, "1 of 3"), (-1, "stands in device memory")):
+        for count, why in ((1, "1 of 3"), (-1, "is in device memory")):
             x = OnDevice(
                 {}, {"null_count": count, "buffers": (64, 4096)}, {"device_type": 2, "device_id": 0}
             )
