@@ -107,7 +107,7 @@ class NumbaCUDA(Library):
 
 
 class Simulator(NumbaCUDA):
-    """Arrays of the simulator: they are on the host, where no CUDA kernel may write."""
+    """Arrays of the simulator: they are on the host, and no CUDA kernel may write to them."""
 
     empty, empty_like = Library.empty, Library.empty_like
 

@@ -24,7 +24,7 @@ def _with(tree: Any, old: list[Any], new: list[Any]) -> Any:
 
 
 _TENSOR_DICT = Row(
-    lambda tree: [tree[key] for key in tree.keys()],  # iterating it yields its batch
+    lambda tree: [tree[key] for key in tree.keys()],  # noqa: SIM118 - iterating it yields its batch
     lambda tree: [*tree.keys()],
     _with,
 )

@@ -241,7 +241,7 @@ def methods_of(cls: type) -> Methods:
 
 
 def columns(x: Any, methods: Methods) -> Generator[Column, None, None]:
-    """Take the arrays of an object; the first has no rows if there is none.
+    """Take the arrays of an object; the first has no rows if the object has none.
 
     ConversionError for an error of the producer's stream; MalformedTensorError or TypeError for
     structs that contradict the format, and for objects that are no capsules.

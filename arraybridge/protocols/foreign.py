@@ -194,7 +194,7 @@ def remedy(x: Any, to: str = "", name: str = "x") -> str | None:
         except Exception:  # another version of the package
             pass
     for name, found in (*BY_PACKAGE.get(package, ()), *_BY_METHOD):
-        attribute = getattr(cls, name, None)  # None means that there is none
+        attribute = getattr(cls, name, None)  # the class may set it to None
         if attribute is not None and not (found == f"x.{name}" and callable(attribute)):
             return found
     return None

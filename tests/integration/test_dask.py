@@ -113,7 +113,7 @@ def test_the_error_says_what_to_take_and_that_works(what):
 def test_keywords_of_numpy_are_not_dropped(call):
     block = chunked(torch.from_numpy(NUMBERS), False)
     assert np.hstack([block, block], dtype="float64").dtype == "float64"
-    with pytest.raises(TypeError, match="of blocks (takes no|does not support) "):
+    with pytest.raises(TypeError, match=r"of blocks (takes no|does not support) "):
         call(block)
 
 
