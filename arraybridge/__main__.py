@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; if a module is missing, say what is wrong with the installation."""
+    """Run the command line; explain a broken installation if a module of ours is missing."""
     try:
         from .cli import main as run
 

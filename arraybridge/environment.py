@@ -1,4 +1,4 @@
-"""Numbers in environment variables: what cannot be used is a warning, and no error of a copy."""
+"""Numbers in environment variables; an invalid value is a warning, not an error of a copy."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from warnings import warn
 
 
 def whole_number(variable: str, least: int, what: str) -> int | None:
-    """Return the number that an environment variable holds, at least `least`; None if it has none.
+    """Return the number in an environment variable, at least `least`; None if it is not set.
 
-    If it holds anything else, that is a RuntimeWarning, which says `what` it counts.
+    Any other value gives a RuntimeWarning; `what` names the unit of the number.
     """
     text = os.environ.get(variable, "").strip()
     if not text:

@@ -1,8 +1,8 @@
 """Which distributions have a package of this name: another project on PyPI has its import name.
 
-Installed into one environment, both write into one folder, the later over files of the earlier, and
-uninstalling one takes files of the other along. Nothing of the package is imported here: its
-``__init__.py`` may be another project's, or be gone.
+Installed into one environment, the later one overwrites files of the earlier, and uninstalling one
+removes files of the other. This module does not import the package, whose ``__init__.py`` may be
+another project's, or missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def distributions() -> list[str]:
     """Return the names of the distributions that have a package of this name."""
     try:
         return sorted({*packages_distributions().get(PACKAGE, ())})
-    except Exception:  # metadata, of any distribution, that nobody can read
+    except Exception:  # unreadable metadata of any distribution
         return []
 
 

@@ -1,10 +1,10 @@
-"""Names that are unknown: which known one was meant."""
+"""Guess the known name that was meant by an unknown one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# What others call it, and no letters tell.
+# Other names, which are not similar in spelling.
 _ELSEWHERE = {
     **dict.fromkeys(("nhwc", "nwc", "ndhwc", "channels_last_3d"), "channels_last"),
     **dict.fromkeys(("nchw", "row", "row_major", "contiguous", "contiguous_format"), "C"),
