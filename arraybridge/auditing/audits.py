@@ -134,10 +134,10 @@ def _observe(event: Event) -> None:
             audit.log.add(record)
 
 
-def count_untold() -> None:
+def count_unchecked() -> None:
     """Count a call of which it is unknown whether it copied."""
     for audit in _on:
-        audit.log.untold += 1
+        audit.log.unchecked += 1
 
 
 def _message(record: Record) -> str:

@@ -25,7 +25,7 @@ from ..core.records import Route, TensorInfo
 from ..core.registry import packages, watched_functions
 from ..core.table import Event
 from ..explaining import explain
-from .audits import IN_ITS_PLACE, OURS, _observe, count_untold, exclusive, package_of, thread
+from .audits import IN_ITS_PLACE, OURS, _observe, count_unchecked, exclusive, package_of, thread
 
 _MANY = 1000  # the most items of a sequence to inspect
 
@@ -135,7 +135,7 @@ def _compare(call: str, given: Any, result: Any) -> None:
     try:
         pairs = [*_pairs(given, result)]
     except Exception:  # the library is only partly imported
-        count_untold()
+        count_unchecked()
         return
     for one, made in pairs:
         try:
@@ -143,7 +143,7 @@ def _compare(call: str, given: Any, result: Any) -> None:
             sources = [inspect(x) for x in (one if isinstance(one, list | tuple) else [one])]
             route = _route(call, one, sources, info)
         except Exception:  # no memory, as in tracing
-            count_untold()
+            count_unchecked()
         else:
             _observe(Event(route, info, call))
 

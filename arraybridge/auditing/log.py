@@ -129,7 +129,7 @@ class AuditLog:
         The number of routes without a record. The sums include them.
     total : Sums
         The sums over all routes.
-    untold : int
+    unchecked : int
         The number of calls of the libraries' own functions that may or may not have copied.
 
     Examples
@@ -156,7 +156,7 @@ class AuditLog:
     def __init__(self, most: int = MOST) -> None:
         self.records: list[Record] = []
         self.dropped = 0
-        self.untold = 0
+        self.unchecked = 0
         self.total = _NOTHING
         self._most = most
         self._lines: dict[tuple[Any, ...], Sums] = {}
@@ -194,7 +194,7 @@ class AuditLog:
             {
                 **self.total._asdict(),
                 "dropped": self.dropped,
-                "untold": self.untold,
+                "unchecked": self.unchecked,
                 "places": {place: sums._asdict() for place, sums in self.places().items()},
                 "records": [record._asdict() for record in [*self.records]],
             },
@@ -220,8 +220,8 @@ class AuditLog:
         text = f"{_counted(calls, 'route', 'routes')}, {copied}"
         if self.dropped:
             text += f"; the last {self.dropped:,} are only in the sums"
-        if self.untold:
-            text += f"; {_counted(self.untold, 'call', 'calls')} could not be checked"
+        if self.unchecked:
+            text += f"; {_counted(self.unchecked, 'call', 'calls')} could not be checked"
         return text
 
     def __str__(self) -> str:

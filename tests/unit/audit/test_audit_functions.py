@@ -184,7 +184,7 @@ def test_subclasses_and_modes_see_the_functions_that_they_know() -> None:
         after = result(t().T), grad(t())
         torch.empty(2, 3, device="meta").T.contiguous()
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
-    assert logged.untold >= 1
+    assert logged.unchecked >= 1
     assert "could not be checked" in str(logged)
 
 
