@@ -19,12 +19,11 @@
   const folded = (text) => text.toLowerCase().replaceAll("pytorch", "torch");
   const split = (text) => folded(text).match(/[\p{L}\p{N}_]+/gu) || [];
 
-  // How well a word of the query matches a name: as one of its words, as a beginning, inside.
+  // How well a word of the query matches a name: as a word, or as its beginning.
   const named = (text, word) => {
     const words = split(text);
     if (words.includes(word)) return 1;
-    if (words.some((one) => one.startsWith(word) || (one.length > 3 && word.startsWith(one)))) return 0.7;
-    return word.length > 3 && folded(text).includes(word) ? 0.5 : 0;
+    return words.some((one) => one.startsWith(word) || (one.length > 3 && word.startsWith(one))) ? 0.7 : 0;
   };
 
   const rank = (query) => {
@@ -39,14 +38,15 @@
       let score = 0;
       let matched = 0;
       for (const word of words) {
-        const times = lower.split(word).length - 1;
+        const begins = new RegExp(`(?<![\\p{L}\\p{N}])${word}`, "gu");
+        const times = lower.match(begins)?.length || 0;
         const found = 8 * named(title, word) + 6 * named(heading, word)
-          + (first.includes(word) ? 3 : 0) + Math.min(Math.log2(1 + times), 3);
+          + (first.search(begins) >= 0 ? 3 : 0) + Math.min(Math.log2(1 + times), 3);
         score += found;
         matched += found > 0;
       }
       if (!matched) continue;
-      if (words.length > 1 && lower.includes(phrase)) score += 4;
+      if (words.length > 1) score += first.includes(phrase) ? 12 : lower.includes(phrase) ? 4 : 0;
       if ([title, heading].some((name) => folded(name) === phrase)) score += 12;
       if (page.startsWith("api/generated") && title.toLowerCase() === words.join(".")) score += 30;
       score *= weight * (matched / words.length) ** 2;

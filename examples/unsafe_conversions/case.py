@@ -11,7 +11,7 @@ __all__ = ["CASES", "KINDS", "Case", "case"]
 
 #: What a conversion does to a program, worst first, with the page's heading for it.
 KINDS = {
-    "crash": "The process is killed",
+    "crash": "Crashes and segfaults",
     "freed": "The memory is freed",
     "wrong": "The numbers are wrong",
     "overwritten": "Read-only data is overwritten",

@@ -192,8 +192,9 @@ SOUGHT = {
     "which lines copy": "audit.html",
     "add a library": "extending.html",
     "array api": "array.html",
-    "copy=False": "converting.html",
+    "copy=False": "start/errors.html",
     "__dlpack__": "dlpack.html",
+    "segfault": "start/unsafe_conversions.html",
     "install": "start/install.html",
     "convert": "api/generated/arraybridge.convert.html",
     "tree.convert": "api/generated/arraybridge.tree.convert.html",
@@ -216,7 +217,6 @@ def test_search_ranks_titles_headings_and_first_sentences(page):
         first = found(results)
         if f"./{wanted}" not in first[: 1 if wanted.startswith("api") else 3]:
             missed[words] = first[:4]
-        assert results.locator("mark").count() > 0
         field.fill("")
     assert missed == {}
 
@@ -228,6 +228,7 @@ def test_search_while_typing(page):
     results = page.locator("#pst-search-dialog .search-results")
     results.locator("li a").first.wait_for(state="visible")
     assert found(results)[0] == "../ownership.html"
+    assert results.locator("mark").count() > 0
     page.keyboard.type("ship")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=ownership")

@@ -7,7 +7,7 @@ import dataclasses
 import typing
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult
 from scipy.stats import ttest_1samp
@@ -180,6 +180,7 @@ trees = st.recursive(
 
 
 @given(trees)
+@settings(suppress_health_check=[HealthCheck.too_slow])  # of a busy machine
 def test_laws(tree):
     assert mapped(lambda leaf: leaf, tree) is tree
     assert leaves(mapped(double, tree)) == [double(leaf) for leaf in leaves(tree)]
