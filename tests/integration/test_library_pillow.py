@@ -153,8 +153,8 @@ def test_signed_channels_with_an_offset_are_refused():
 @pytest.mark.parametrize(
     ("x", "told"),
     [
-        (np.zeros((3, 4)), "pillow has no float64: its images are of uint8, uint16"),
-        (np.zeros((3, 4), np.int8), "pillow has no int8: its images are of"),  # fromarray: int32
+        (np.zeros((3, 4)), "pillow has no float64: its images are uint8, uint16"),
+        (np.zeros((3, 4), np.int8), "pillow has no int8: its images are"),  # fromarray: int32
         (np.zeros((3, 4, 3), np.float32), "no float32: a third axis of its .*, the last"),
         (np.zeros((3, 4, 5), np.uint8), "pillow has no uint8: a third axis .* 2, 3 or 4 channels"),
         (np.zeros(3, np.uint8), "2 to 3 dimensions, this array has 1: reshape it first"),

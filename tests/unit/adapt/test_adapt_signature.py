@@ -55,7 +55,7 @@ MISFITS = {  # the signature, options, the function, the arguments, and what is 
         "(i),(i)->(i)", {}, first, (lazy(), lazy(4, 5)), "i has 3 elements, but 5 in argument 1"
     ),
     "a square": ("(i,i)->(i)", {}, first, (lazy(),), "axis i has 4 elements, but 3 in argument 0"),
-    "several blocks": ("(i)->(i)", {}, first, (lazy().rechunk(2),), "cut along .* pass x.rechunk"),
+    "several blocks": ("(i)->(i)", {}, first, (lazy().rechunk(2),), "split along .* x.rechunk"),
     "one result": ("(i)->(i),()", {}, first, (lazy(),), "one, expected a tuple of 2 arrays"),
     "two results": ("(i)->(i)", {}, lambda x: (x, x), (lazy(),), "a tuple of 2, expected an array"),
     "three results": (
