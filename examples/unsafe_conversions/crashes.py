@@ -65,7 +65,7 @@ def torch_read_only_file() -> None:
     needs="torch",
 )
 def torch_closed_map() -> None:
-    """The tensor does not hold the buffer: `close()` succeeds, and a read kills the process.
+    """The tensor does not lock the buffer: `close()` succeeds, and a read kills the process.
 
     `torch.frombuffer` keeps the object alive, but releases its buffer as soon as it has the address. The
     same happens to `shm.buf` of a `multiprocessing.shared_memory` block. arraybridge's view holds the

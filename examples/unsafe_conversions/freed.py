@@ -15,7 +15,7 @@ from .case import case
     sometimes=True,
 )
 def torch_growing_bytearray() -> None:
-    """The tensor does not hold the buffer: `extend` moves the bytearray, and the tensor shows freed memory.
+    """The tensor does not lock the buffer: `extend` moves the bytearray, and the tensor shows freed memory.
 
     `np.frombuffer` and `memoryview` hold the buffer, and `extend` raises a BufferError.
     """

@@ -72,7 +72,7 @@ def unit() -> None:
 
 @case(
     "lost",
-    "integers of 64 bits",
+    "64-bit integers",
     own=("jnp.asarray(x)", "jax.dlpack.from_dlpack(x)"),
     ours='ab.convert(x, "jax")',
     right="ConversionError",
@@ -102,7 +102,7 @@ def jax_int64() -> None:
     needs="numpy mlx.core",
 )
 def mlx_float64() -> None:
-    """Numbers become float32, and 1e300 infinity.
+    """The dtype becomes float32, and 1e300 becomes infinity.
 
     MLX's GPUs lack float64. On the CPU MLX has it, but only `dtype=` selects it.
     """
@@ -144,7 +144,7 @@ def arrow_null() -> None:
     needs="numpy torch tvm_ffi",
 )
 def gradient() -> None:
-    """The write changes the weight, and autograd does not notice.
+    """A write changes the weight, and autograd does not notice.
 
     PyTorch refuses to export such a tensor by DLPack and by `numpy()`, but its C exchange API, which
     TVM-FFI uses, does not check. `mx.array(t)` takes it as well.

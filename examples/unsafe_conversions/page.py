@@ -53,7 +53,7 @@ RESULTS = {"view": "view", "kernel": "copy"}
 INTRODUCTION = """\
 # Unsafe conversions
 
-The libraries' own conversion functions are usually right. This page lists the cases in which they are wrong and raise no error. In each of them
+The libraries' own conversion functions are usually right. This page lists the cases in which they are wrong and raise no error. In each of them,
 arraybridge returns the right array, or raises an error that names what to pass.
 
 [Coming from ...](coming_from.md) shows what to write instead of each function. The [conversion matrix](../matrix.md) counts how often each
@@ -64,8 +64,8 @@ Each case is a few lines of code. In a checkout, run all of them or one:
     python -m examples.unsafe_conversions
     python -m examples.unsafe_conversions torch_negative_step
 
-This page is generated from what the cases printed, each in its own process. The tests run them again, on these versions and on the newest, and
-compare. All cases ran on a CPU.
+This page is generated from the output of the cases, each run in its own process. The tests run them on these versions and on the newest, and
+compare the output. All cases ran on a CPU.
 """
 
 CLOSING = """\

@@ -14,7 +14,7 @@ from .case import case
     needs="torch jax",
 )
 def torch_asarray_of_jax() -> None:
-    """The bytes are read as float32, along one axis. PyTorch 2.15 reads the dtype, but still one axis.
+    """The bytes are read as float32, along one axis. PyTorch 2.15 reads the right dtype, but still one axis.
 
     `torch.asarray` finds a buffer, and ignores its format and shape. `torch.as_tensor(x)` is right.
     https://github.com/pytorch/pytorch/issues/188128 reports it for booleans of array-api-strict; any
@@ -34,7 +34,7 @@ def torch_asarray_of_jax() -> None:
     ours='ab.convert(buffer, "jax")',
     right="[0.0, 1.0, 2.0, 3.0]",
     needs="numpy jax",
-    mended={"jnp.array(buffer)": ("jax", "0.12", "reads it before it returns")},
+    mended={"jnp.array(buffer)": ("jax", "0.12", "reads the buffer before it returns")},
     sometimes=True,
     shown=True,
 )
@@ -167,7 +167,7 @@ def openvino_big_endian() -> None:
     needs="mlx.core paddle",
 )
 def paddle_offset() -> None:
-    """The offset of the slice is ignored: other elements come out.
+    """The offset of the slice is ignored: the result has other elements.
 
     MLX exports a slice as an address and an offset in bytes, and by DLPack's definition the first element
     is at their sum. Other libraries have had the same defect
@@ -212,7 +212,7 @@ def warp_offset() -> None:
     sometimes=True,
 )
 def paddle_negative_step() -> None:
-    """Paddle takes the negative step, but `numpy()` of the tensor reads other memory.
+    """Paddle accepts the negative step, but `numpy()` of the tensor reads other memory.
 
     The numbers differ from run to run. `paddle.to_tensor(x)` copies, and is right.
     """
