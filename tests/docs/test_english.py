@@ -14,3 +14,7 @@ def test_what_users_read() -> None:
 
 def test_sources() -> None:
     assert places(tracked(*SOURCES), TURNS) == []
+
+
+def test_the_list_itself_is_found() -> None:
+    assert len(found(ROOT / "tests" / "docs" / "english.py", TURNS)) > 3
