@@ -58,7 +58,7 @@ html_show_sourcelink = False
 # Lines of 100 characters and a table of four columns want the whole width.
 WIDE = [f"examples/{path.stem}" for path in Path(__file__).parents[1].glob("examples/*.py")]
 WIDE.append("start/coming_from")
-html_sidebars = {"index": [], "404": [], "search": []}
+html_sidebars = {page: [] for page in ("index", "404", "search", "matrix", "performance")}
 html_theme_options = {
     "logo": {
         "text": "arraybridge",
