@@ -62,6 +62,8 @@ def losses(found: dict[str, str]) -> str:
 
 #: What docs/start/coming_from.md shows of `benchmarks.calls`.
 OWN = (
+    "torch to NumPy",
+    "NumPy to torch",
     "JAX to NumPy",
     "NumPy to torch, copy=True",
     "NumPy to torch, negative strides",
@@ -74,11 +76,6 @@ OWN = (
 def own(found: dict[str, str]) -> str:
     """Conversions, compared with the calls that they make or replace."""
     lines = ["| conversion | ns | by the library | its ns |", "| --- | ---: | --- | ---: |"]
-    rows = [row for row in found[heading("breakdown")].splitlines() if row.startswith("| `convert")]
-    for row in rows:
-        _, call, ns, own_call, its, _ = (cell.strip() for cell in row.split("|"))
-        if "copy=" not in call:
-            lines.append(f"| {call} | {ns} | {own_call.partition(': ')[2]} | {its} |")
     found_rows = [row for table in tables(found[heading("calls")]).values() for row in table]
     by_name = {row["call"]: row for row in found_rows}
     for name in OWN:

@@ -30,7 +30,7 @@ from .kernel import (
     own_copies_serve,
 )
 from .library import Library, edge_between
-from .records import ConversionError, TensorInfo, pending_reason
+from .records import ConversionError, TensorInfo, layout_objection, pending_reason
 from .registry import library_named
 from .signature import USUAL_ALIGNMENT, dense_like
 
@@ -230,7 +230,9 @@ def on_host(info: TensorInfo) -> HostCopy:
 def copies_itself(target: Library, info: TensorInfo) -> bool:
     """Whether a library's import copies the described array."""
     accepts = target.accepts_of(info)
-    return accepts.copies or info.dtype_name in accepts.copied
+    if info.dtype_name in accepts.copied:
+        return True
+    return accepts.copies and layout_objection(info, accepts) is None
 
 
 def check_made(block: object, library: Library, info: TensorInfo) -> TensorInfo:

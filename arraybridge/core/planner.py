@@ -20,6 +20,7 @@ from .records import (
     Kind,
     Route,
     TensorInfo,
+    layout_objection,
     no_copy_allowed,
     pending_reason,
 )
@@ -390,7 +391,7 @@ def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False
         return f"{accepts.library} takes {dtype} by copying it only"
     if s.readonly and not (accepts.readonly or alias_readonly):
         return f"the memory is read-only and {accepts.library} cannot mark it so"
-    objection = _layout_objection(s, accepts)
+    objection = layout_objection(s, accepts)
     if objection:
         return lambda i: f"{accepts.library} {objection}; the layout is {i.layout}"
     wanted = wanted_alignment(s, accepts)
@@ -399,22 +400,6 @@ def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False
             f"{accepts.library} wants data aligned to {wanted} bytes; "
             f"this is aligned to {i.alignment}"
         )
-    return None
-
-
-def _layout_objection(s: TensorInfo, accepts: Accepts) -> str | None:
-    """Return why ``accepts`` does not allow the layout as it is, or None."""
-    rule = accepts.strides
-    if (rule == "any" and accepts.broadcast) or s.c_contiguous:
-        return None
-    if rule == "c":
-        return "takes C order only"
-    if rule == "compact":
-        return None if s.compact else "takes compact strides only"
-    if rule == "non-negative" and s.negative:
-        return "takes no negative strides"
-    if not accepts.broadcast and s.repeated:
-        return "takes no zero strides"
     return None
 
 

@@ -288,7 +288,7 @@ class Accepts(_Accepts):
     cpus : int
         The number of CPU devices that the library distinguishes: ``cpu:0`` and up.
     copies : bool
-        Whether the library's own import always copies.
+        Whether the library's own import always copies. It gets the layouts of ``strides``.
     copied : frozenset of str
         The ``dtypes`` that the library's zero-copy import refuses and its constructor copies.
         ``wrap`` accepts them in any layout.
@@ -363,6 +363,22 @@ class Accepts(_Accepts):
 
 _FLAGS = tuple(name for name, x in _Accepts._field_defaults.items() if isinstance(x, bool))
 STRIDES = ("any", "non-negative", "compact", "c")
+
+
+def layout_objection(s: TensorInfo, accepts: Accepts) -> str | None:
+    """Return why ``accepts`` does not allow the layout as it is, or None."""
+    rule = accepts.strides
+    if (rule == "any" and accepts.broadcast) or s.c_contiguous:
+        return None
+    if rule == "c":
+        return "takes C order only"
+    if rule == "compact":
+        return None if s.compact else "takes compact strides only"
+    if rule == "non-negative" and s.negative:
+        return "takes no negative strides"
+    if not accepts.broadcast and s.repeated:
+        return "takes no zero strides"
+    return None
 
 
 def _check_dtype_name(name: object, field: str) -> None:
