@@ -471,7 +471,7 @@ def missing_device(accepts: Accepts, wanted: Device) -> str | None:
         return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
     if wanted.type == CPU.type and wanted.id >= accepts.cpus:
         known = f"cpu to cpu:{accepts.cpus - 1}" if accepts.cpus > 1 else "cpu"
-        return f"{accepts.library} has no arrays on {wanted}; of CPU devices it has {known}"
+        return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
     return None
 
 
@@ -489,7 +489,7 @@ def absent_device(library: str, wanted: Device, count: int) -> str | None:
     takes = _TAKES.get(wanted.type)
     return (
         f"{library} finds no usable {str(first).partition(':')[0]} device here"
-        + (f": it takes {takes}" if takes else "")
+        + (f": it needs {takes}" if takes else "")
         + "; without one, keep the arrays on the CPU, in a library that computes there"
     )
 

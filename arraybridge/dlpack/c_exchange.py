@@ -126,7 +126,7 @@ class ExchangeAPI:
             # PyTorch calls every error a MemoryError.
             error = MemoryError if "memory" in why or "alloc" in why else DLPackError
             raise error(f"no array of {dtype} and shape {shape} on {device}: {why}")
-        return self._imported(tensor.value, f"what was allocated for shape {shape}")
+        return self._imported(tensor.value, f"the array allocated for shape {shape}")
 
     def current_stream(self, device: Device) -> int:
         """Return the handle of the library's current stream on a device; 0 on the CPU."""

@@ -153,7 +153,7 @@ class Paddle(Library):
             return x
         tensor = self._exported(x)
         if tensor.data + tensor.byte_offset != info.data:
-            raise ConversionError("the tensor got other memory meanwhile: convert it again")
+            raise ConversionError("the tensor's memory was replaced meanwhile: convert it again")
         return tensor.owner
 
     @staticmethod

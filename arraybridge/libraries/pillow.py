@@ -96,7 +96,7 @@ class Pillow(Library):
         try:
             found = pixels(x)
         except ValueError as error:
-            raise ConversionError(f"Pillow has no pixels of the image ({error})") from error
+            raise ConversionError(f"Pillow could not export the pixels ({error})") from error
         data, holder = found or (0, None)
         pending = () if found else ("chunks",)
         strides = c_strides(shape)
@@ -123,7 +123,7 @@ class Pillow(Library):
             return x
         now, holder = self._described(x)
         if now.data != info.data:
-            raise ConversionError("the image got other pixels meanwhile: convert it again")
+            raise ConversionError("the image's pixels were replaced meanwhile: convert it again")
         return holder
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Image.Image:

@@ -12,7 +12,7 @@ PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size)
 {
     if (PyTuple_Size(args) == size)
         return PyCFunction_NewEx(function, args, NULL);
-    return PyErr_Format(PyExc_TypeError, "%s knows %zd things", function->ml_name, size);
+    return PyErr_Format(PyExc_TypeError, "%s needs %zd objects", function->ml_name, size);
 }
 
 static int execute(PyObject *module)

@@ -146,7 +146,7 @@ static PyObject *capsule(PyObject *module, PyObject *args)
         return NULL;
     Py_ssize_t ndim = PyTuple_Size(shape);
     if (PyTuple_Size(strides) != ndim)
-        return PyErr_Format(PyExc_ValueError, "as many strides as extents, %zd", ndim);
+        return PyErr_Format(PyExc_ValueError, "expected %zd strides, one per axis", ndim);
     ab_drain();
     DLTensor tensor = {(void *)(uintptr_t)data, {type, id}, (int32_t)ndim,
                        {(uint8_t)code, (uint8_t)bits, (uint16_t)lanes}, NULL, NULL, offset};
@@ -204,7 +204,7 @@ static PyObject *own(PyObject *module, PyObject *const *given, Py_ssize_t n)
     int versioned = read_kind(given, n);
     void *self = versioned < 0 ? NULL : PyLong_AsVoidPtr(given[0]);
     if (!self && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "NULL is no struct");
+        PyErr_SetString(PyExc_ValueError, "the address of the struct is NULL");
     return ab_capsule(self, versioned);
 }
 

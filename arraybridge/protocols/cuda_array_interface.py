@@ -71,7 +71,7 @@ def tensor_of(
         pointer, readonly = interface["data"]
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedTensorError(
-            f"{kind}.__cuda_array_interface__ lacks, or has in another form: {error}; expected "
+            f"{kind}.__cuda_array_interface__ is incomplete or malformed ({error}); expected "
             "version, shape, typestr and data=(pointer, readonly)"
         ) from error
     if not isinstance(version, int) or not 0 <= version <= 3:
@@ -86,7 +86,9 @@ def tensor_of(
     if stream == 0:  # the interface forbids it: it could mean either default stream
         raise MalformedTensorError(f"{kind} has stream 0; expected None, 1, 2 or a handle")
     if not _integers(shape) or not isinstance(pointer, int):
-        raise MalformedTensorError(f"{kind} has shape {shape!r} and data {pointer!r}: no integers")
+        raise MalformedTensorError(
+            f"{kind} has shape {shape!r} and data {pointer!r}; expected integers"
+        )
     dtype, itemsize = _dtype(kind, typestr)
     strides = interface.get("strides")
     if strides is None:
@@ -97,7 +99,7 @@ def tensor_of(
         steps, whole = in_elements(tuple(shape), tuple(strides), itemsize)
         if not whole:
             raise ConversionError(
-                f"{kind} has strides {strides} (bytes), no multiples of its item size {itemsize}, "
+                f"{kind} has strides {strides} (bytes), not multiples of its item size {itemsize}, "
                 "which DLPack does not support: make it contiguous first"
             )
     return ManagedTensor.adopt(

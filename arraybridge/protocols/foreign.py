@@ -111,7 +111,7 @@ def _loses(x: Any, what: str | None, otherwise: str | None) -> str | None:
         what = "its unit"
         for name in ("value", "magnitude"):
             if hasattr(x, name):
-                otherwise = f"its numbers alone, x.{name}"
+                otherwise = f"only its numbers, x.{name}"
                 break
     return what and otherwise and f"{_named(x)} would lose {what}: pass {otherwise}"
 

@@ -80,7 +80,7 @@ def _compiled(plan: Plan) -> str:
     from arraybridge.kernels.cuda.family import FAMILY
 
     if config.ENABLE_CUDASIM:
-        raise ImportError("NUMBA_ENABLE_CUDASIM is set, it only simulates")
+        raise ImportError("NUMBA_ENABLE_CUDASIM is set: Numba only simulates")
     from arraybridge.kernels.cuda.ops import OPS
 
     member = FAMILY[plan.kernel]

@@ -33,20 +33,20 @@ SUMMARY = """\
 
 The first four numbers count what arraybridge does with the cases of all other libraries. The others
 count the results of the target's own function (`from_dlpack` or its equivalent) for the same cases.
-An error is *needless* if a right result exists. A result is *unsafe* if read-only memory became
+An error is *needless* if a correct result exists. A result is *unsafe* if read-only memory became
 writable, or if gradients or masks were dropped silently.
 """
 
 CHARTS = """\
 <div class="mx-bars">
 
-![Right results, needless errors, wrong results, crashes, by library](pictures/own_functions.svg)
+![Correct results, needless errors, wrong results, crashes, by library](pictures/own_functions.svg)
 
 </div>
 
 ## Latency by pair
 
-Microseconds per conversion of a small array. Other pairs ran at the same time;
+Microseconds per conversion of a small array, while other pairs ran at the same time.
 [Performance](performance.md) has more careful measurements.
 
 <div class="mx-wide" tabindex="0" role="region" aria-label="Latency by pair of libraries">
@@ -63,11 +63,11 @@ Each pair of libraries ran in its own process. Each case built an array with the
 own functions and called `explain` and `convert`. The run checked:
 
 - the values, bit for bit against NumPy; the data type and the shape;
-- sharing, by address and by a write through the view; the read-only flag;
+- sharing, by address and by writing through the view; the read-only flag;
 - the lifetime of either array without the other;
 - `copy=True` and `copy=False`.
 
-Cases that the source cannot express are not counted. Every line of code that the matrix shows was
+Cases that the source cannot express are not counted. All code that the matrix shows was
 run. All tables, by pair, case and reason, are in `tests/matrix/results.md` of the repository.
 """
 

@@ -89,7 +89,7 @@ def summary_table(cells, libraries):
     """Header and rows: target, its cells by kind, and the outcomes of its own conversion."""
     yield [
         *("to", "view", "copy", "transfer", "refused"),
-        *("own right", "needless error", "wrong or unsafe", "crash"),
+        *("own correct", "needless error", "wrong or unsafe", "crash"),
     ]
     for target in libraries:
         live = [cell for cell in cells if cell.target == target and cell.verdict != NA]

@@ -144,7 +144,7 @@ def _opened(native: Any, key: tuple[Any, ...], *, writing: bool = False) -> tupl
         return None
     for part in arrays:
         if part.device != native.device:
-            raise ValueError(f"an array on {native.device} is indexed by one on {part.device}")
+            raise ValueError(f"cannot index an array on {native.device} by one on {part.device}")
     return tuple([part._array if isinstance(part, _Array) else part for part in key])
 
 

@@ -102,7 +102,7 @@ class JaxArray(NativeArray):
         JAX orders its work itself: there is no stream.
         """
         if stream is not None:
-            raise ValueError("JAX has no streams to name: pass stream=None")
+            raise ValueError("JAX has no streams: pass stream=None")
         place = native_device(type(self), device)
         if place is None or place == getattr(self._native, "device", None):
             return self

@@ -50,11 +50,13 @@ def sliding_window_view(
     lengths = np.atleast_1d(window_shape)
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     if len(axes) != len(lengths):
-        raise ValueError(f"{len(lengths)} lengths of windows for {len(axes)} axes")
+        raise ValueError(f"got {len(lengths)} window lengths for {len(axes)} axes")
     for each, length in zip(axes, lengths, strict=True):
         count = x.shape[each] - length + 1
         if count < 0:
-            raise ValueError(f"windows of {length} in an axis of {x.shape[each]}")
+            raise ValueError(
+                f"a window of {length} exceeds the {x.shape[each]} elements of axis {each}"
+            )
         indices = np.arange(count)[:, None] + np.arange(length)
         x = jnp.moveaxis(jnp.take(x, indices, axis=each), each + 1, -1)
     return x

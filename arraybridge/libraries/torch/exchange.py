@@ -393,7 +393,7 @@ class Torch(Library):
             owner = x.untyped_storage()
         # From now on its storage cannot be resized.
         if x.data_ptr() != info.data or lacks_memory(x, info.data):
-            raise ConversionError("the tensor got other memory meanwhile: convert it again")
+            raise ConversionError("the tensor's memory was replaced meanwhile: convert it again")
         return owner
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> torch.Tensor:

@@ -306,7 +306,7 @@ def sliding_window_view(
     lengths = tuple(numpy.atleast_1d(window_shape).tolist())
     axes = _axes(x, axis)
     if len(axes) != len(lengths):
-        raise ValueError(f"{len(lengths)} lengths of windows for {len(axes)} axes")
+        raise ValueError(f"got {len(lengths)} window lengths for {len(axes)} axes")
     for each, length in zip(axes, lengths, strict=True):
         x = x.unfold(each, length, 1)
     return x

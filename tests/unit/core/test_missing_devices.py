@@ -148,7 +148,7 @@ def without_a_driver(name: str) -> bool:
 def test_a_build_for_cuda_without_a_driver(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if not without_a_driver(name):
         pytest.skip(f"{name} has a CUDA device, or is not built for any")
-    told = "finds no usable cuda device here: it takes an NVIDIA GPU and a driver"
+    told = "finds no usable cuda device here: it needs an NVIDIA GPU and a driver"
     for place in ("cuda", "cuda:0", "cuda:7", (2, 0)):
         route = ab.explain(X, name, device=place)
         assert route.kind == "refuse"
