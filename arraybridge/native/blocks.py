@@ -179,7 +179,7 @@ def _whole(nbytes: object) -> int:
         limit = -1 if isinstance(nbytes, bool) else index(nbytes)  # type: ignore[arg-type]
         if 0 <= limit < 2**62:
             return limit
-    raise ValueError(f"the limit must be a number of bytes, 0 or more; got {nbytes!r}")
+    raise ValueError(f"the limit must be a whole number of bytes, 0 or more; got {nbytes!r}")
 
 
 def empty_block_cache() -> int:

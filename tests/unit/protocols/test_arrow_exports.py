@@ -52,7 +52,7 @@ class TestExports:
     def test_what_arrow_lacks_is_refused(self, array):
         x = ab.from_dlpack(array)
         for ask in (x.__arrow_c_array__, x.__arrow_c_device_array__, x.__arrow_c_schema__):
-            with pytest.raises(ab.ConversionError, match=r"Arrow|arrow supports"):
+            with pytest.raises(ab.ConversionError, match=r"Arrow|arrow (has no|supports)"):
                 ask()
 
     def test_unknown_keywords(self):
