@@ -72,7 +72,7 @@ CLOSING = """\
 ## What arraybridge cannot prevent
 
 - **Writes to shared memory.** A view is a view: a write on one side shows on the other ([Ownership and aliasing](../ownership.md)).
-- **`Tensor.share_memory_()`** moves the storage of a tensor and frees the old one. Views by `Tensor.numpy()` and by arraybridge then show
+- **`Tensor.share_memory_()`** moves a tensor's storage and frees the old memory. Views by `Tensor.numpy()` and by arraybridge then show
   freed memory.
 - **What another library does with an `ab.Array`.** `torch.from_dlpack(array)` fails for an `ab.Array` with negative strides as it does for
   a NumPy array. `ab.convert(array, "torch")` copies.
