@@ -102,8 +102,8 @@ def from_pointer(
     Traceback (most recent call last):
         ...
     ValueError: shape (9,) of float32 with strides (1,) (elements) needs 36 bytes, 0 to 36
-        of its owner's memory; the c_float_Array_6 has 24: correct them, or pass as owner
-        what has all
+        of its owner's memory; the c_float_Array_6 has 24: correct them, or pass the
+        owner of all of it
     """
     if deleter is not None and not callable(deleter):
         raise TypeError(f"deleter must be a callable that takes the pointer, got {deleter!r}")

@@ -239,7 +239,7 @@ def test_adapted_functions_by_blocks_refuse_what_they_would_mistake():
     with pytest.raises(TypeError, match="by position"):
         call(t=lazy())
     np.testing.assert_array_equal(call(lazy(), other=NUMBERS).compute(), NUMBERS)
-    with pytest.raises(ValueError, match="pass one"):
+    with pytest.raises(ValueError, match="pass only one"):
         ab.adapt("torch", signature="(i)->(i)", depth=1)
     with pytest.raises(ValueError, match="depth="):
         ab.adapt("torch", boundary="reflect")

@@ -287,7 +287,7 @@ def eight_devices():
         (ab.sharding.to_jax, DeviceMesh("cpu", [0])),
         (ab.sharding.to_torch, grid(1)),
     ):
-        with refused("mesh is a (DeviceMesh of torch|Mesh of jax), got", TypeError):
+        with refused("mesh must be a (DeviceMesh of torch|Mesh of jax), got", TypeError):
             function(one, given)
     with refused("device", TypeError):  # which the mesh has
         ab.sharding.to_jax(one, device="cpu")

@@ -232,7 +232,7 @@ class TestErrors:
         ("result", "match"),
         [
             (lambda a: a.put(X[:2]), r"float32 \(2, 4\); expected float32 \(3, 4\)"),
-            (lambda a: a.put(X.astype("f8")), r"float64 \(3, 4\), where float32"),
+            (lambda a: a.put(X.astype("f8")), r"float64 \(3, 4\); expected float32"),
             (lambda a: None, "returned 0 arrays; expected 1"),
             (lambda a: a.put(X, device=1), "cuda:0.*cuda:1"),
         ],

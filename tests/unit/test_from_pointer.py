@@ -237,7 +237,7 @@ def test_a_device_may_be_a_librarys_own():
     for device in (torch.device("cpu"), jax.devices("cpu")[0], (1, 0)):
         assert pointed(x, x.ctypes.data, (4,), "f8", device=device).device == HOST
     assert ab.from_pointer(0x1000, (4,), "f8", device=torch.device("cuda:1")).device == (2, 1)
-    with pytest.raises(TypeError, match="a device is"):
+    with pytest.raises(TypeError, match="device must be"):
         pointed(x, x.ctypes.data, (4,), "f8", device=torch.device("meta"))
 
 
