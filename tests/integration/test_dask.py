@@ -247,7 +247,7 @@ def test_adapted_functions_by_blocks_refuse_what_they_would_mistake():
     async def later(t):
         return t
 
-    with pytest.raises(TypeError, match="plain functions"):
+    with pytest.raises(TypeError, match="plain function"):
         ab.adapt("torch", blockwise=True)(later)
 
 

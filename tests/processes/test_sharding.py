@@ -338,7 +338,7 @@ def blocks():
         ab.sharding.to_jax(x)
     x.compute_chunk_sizes()
     assert ab.sharding.to_jax(x).tolist() == x.compute().tolist()
-    with refused("a mesh of .16,. needs a device"):
+    with refused("a mesh of .16,. needs one device"):
         ab.sharding.to_jax(da.ones(16, chunks=1, dtype="f4"))
     with refused("blocks of a dask array are converted when", TypeError):
         ab.sharding.explain(made, "jax")
