@@ -260,7 +260,7 @@ def _cast_of_results(dtype: object, casting: object) -> Cast | None:
     try:
         return cast_of(dtype, casting)
     except (TypeError, ValueError) as error:
-        if str(error).startswith("dtype is"):
+        if str(error).startswith(("dtype is", "dtype must")):
             raise type(error)(f"result_{error}") from None
         raise
 

@@ -258,7 +258,7 @@ def test_errors():
         ab.adapt("numpy", result_dtype="flot32")
     with pytest.raises(ValueError, match="result_dtype is 'flot32'"):
         ab.adapt("numpy", result_dtype={"float64": "flot32"})
-    with pytest.raises(TypeError, match="result_dtype is a data type"):
+    with pytest.raises(TypeError, match="result_dtype must be a data type"):
         ab.adapt("numpy", result_dtype=3)
     with pytest.raises(ValueError, match="casting is 'narrow'"):
         ab.adapt("numpy", result_dtype="float32", casting="narrow")
