@@ -297,7 +297,7 @@ def test_remedies_of_tensorflow():
     ):
         assert check(x, tf=tf)
         assert check(x, "torch", tf=tf)
-    with pytest.raises(ab.ConversionError, match="read what they refer to"):
+    with pytest.raises(ab.ConversionError, match="read the values that they refer to"):
         ab.convert(tf.Variable([1.0]).handle, "numpy")
 
 
