@@ -14,7 +14,7 @@ import pytest
 import arraybridge as ab
 from tests.docs.test_docs import DOCS
 from tests.docs.test_remedies import ARROW, ROWS, UNWRITABLE, refusal
-from tests.support.optional import needs
+from tests.support.optional import installed, needs
 
 PAGE = DOCS / "start" / "errors.md"
 PACKAGE = Path(ab.__file__).parent
@@ -39,6 +39,8 @@ def is_known(message: str) -> bool:
     return any(known.match(message) for known in KNOWN.values())
 
 
+#: A library that is not installed: CuPy is, beside the newest versions of the others.
+ABSENT = next(name for name in ("cupy", "dpnp", "mlx") if not installed(name))
 NAMES = """
 import numpy as np, torch, jax, jax.numpy as jnp, pyarrow as pa, dask.array as da
 import arraybridge as ab, arraybridge.pickling
@@ -81,7 +83,7 @@ RAISED = {
     "... does not take an arraybridge Array": "np.mean(ab.from_dlpack(x))",
     "... cannot be converted to ..., so nothing was converted": "ab.tree.convert({'layers': [x, 7]}, 'jax')",
     "no library '...'": "ab.convert(x, 'pytorch')",
-    "... is not installed or does not load": "ab.convert(x, 'cupy')",
+    "... is not installed or does not load": f"ab.convert(x, '{ABSENT}')",
     "... is not an array: expected ...": "ab.convert(object(), 'torch')",
     "the capsule has the name '...': it was consumed already": "ab.dlpack.from_capsule(capsule)",
 }  # fmt: skip
