@@ -19,8 +19,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run it; return the exit status, 1 if a cell is a failure."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.matrix",
-        description="Converts every case between every ordered pair of libraries, each pair in a "
-        "process of its own, and checks values, dtype, sharing, lifetime and read-only state; asks "
+        description="Converts every case between every two libraries, both ways and in a process "
+        "of their own, and checks values, dtype, sharing, lifetime and read-only state; asks "
         "the target's own importer the same. The exit status is 1 if a cell is WRONG, ERROR, CRASH "
         "or HANG, or copies where the library itself gives a view.",
     )
@@ -55,11 +55,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _ran(args, libraries, cases, argv) -> data.Run:
     begun = time.monotonic()
-    pairs = len(libraries) * (len(libraries) - 1)
+    pairs = len(libraries) * (len(libraries) - 1) // 2
     with screen.progress(pairs, "importing libraries") as advance:
-        cells = run.run(
-            libraries, cases, jobs=args.jobs, native=not args.no_native, progress=advance
-        )
+        native = None if args.no_native else "native"
+        cells = run.run(libraries, cases, jobs=args.jobs, native=native, progress=advance)
     command = command_line(sys.argv[1:] if argv is None else argv)
     return data.ran(cells, libraries, time.monotonic() - begun, command)
 

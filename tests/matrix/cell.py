@@ -1,14 +1,15 @@
-"""One pair of libraries, in a process of its own: every case converted and checked."""
+"""Two libraries, in a process of their own: every case converted, both ways, and checked."""
 
 from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..support import coexist
 from . import lines
@@ -16,6 +17,15 @@ from . import lines
 VIEW, COPY, TRANSFER, REFUSED = "view", "copy", "transfer", "refused"
 LOST = "view, where arraybridge copies"
 WRONG, ERROR, CRASH, HANG, NA = "WRONG", "ERROR", "CRASH", "HANG", "n/a"
+
+
+class Step(NamedTuple):
+    """A method of `Pair` to call with a case."""
+
+    source: str
+    target: str
+    case: str
+    what: str
 
 
 class Wrong(Exception):
@@ -56,10 +66,9 @@ def least_ns(call: Callable[[], object]) -> int:
 class Pair:
     """The cells of one source and one target library."""
 
-    def __init__(self, source: str, target: str, x64: bool = True) -> None:
-        from .libraries import Native, native
+    def __init__(self, source: str, target: str) -> None:
+        from .libraries import native
 
-        Native.x64 = x64
         names = coexist.in_import_order([source, target])
         loaded = {name: native(name) for name in names}
         self.source, self.target = loaded[source], loaded[target]
@@ -277,6 +286,11 @@ class Pair:
             return LOST
         return "view" if a == b else "copy"
 
+    def native_of_copies(self, case) -> str:
+        """The same, where arraybridge copies and the own importer might give a view."""
+        copies = self._explain(self.source.build(case), {})[0] in ("kernel", "transfer")
+        return self.native(case) if copies and not self.target.ends_process else ""
+
     def latency(self, case) -> dict[str, int]:
         """Least nanoseconds of ``convert``."""
         x = self.source.build(case)
@@ -306,7 +320,7 @@ def _litter(nbytes: int) -> None:
     _ = [np.full(size, 0xA5, np.uint8) for size in sizes for _ in range(8)]
 
 
-def check(source: str, target: str, steps: list[list[str]], x64: bool) -> Iterator[Any]:
+def check(first: str, second: str, steps: list[Step]) -> Iterator[Any]:
     """Yield once when the libraries are loaded, then what each step finds; in its own process."""
     warnings.simplefilter("ignore")
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # two pairs share the machine
@@ -314,19 +328,32 @@ def check(source: str, target: str, steps: list[list[str]], x64: bool) -> Iterat
     if plugin := os.environ.get("ARRAYBRIDGE_MATRIX_PLUGIN"):
         import_module(plugin)  # for tests: a module that registers another library
     from .cases import chosen
+    from .libraries import Native
 
     cases = {case.name: case for case in chosen(None)}
-    pair = Pair(source, target, x64)
-    for name in (source, target):
+    Native.x64 = not _narrow(cases[steps[0].case])
+    pairs = {way: Pair(*way) for way in ((first, second), (second, first))}
+    for name in (first, second):
         import_module("arraybridge.core.registry").library_named(name)
-    gc.collect()
-    gc.freeze()  # collections between the cells then look at the cells only
     yield "loaded"
-    for name, what in steps:
+    modules = 0
+    for source, target, name, what in steps:
+        if len(sys.modules) > modules:  # a conversion may have imported a library, such as PyTorch
+            gc.collect()
+            gc.freeze()  # collections between the cells then look at the cells only
+            modules = len(sys.modules)
+        pair, case = pairs[source, target], cases[name]
+        if Native.x64 is _narrow(case):
+            Native.x64 = not Native.x64
+            pair.source.load(), pair.target.load()
         try:
-            found = getattr(pair, what)(cases[name])
+            found = getattr(pair, what)(case)
         except Exception as error:  # the source has no such array
             why = f"{type(error).__name__}: {_line(error)}"
             failed = {"cell": {"verdict": ERROR, "why": why}, "native": f"error: {why}"}
             found = failed.get(what, {})
         yield found
+
+
+def _narrow(case) -> bool:
+    return case.group == "x64 off"

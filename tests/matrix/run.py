@@ -1,11 +1,11 @@
-"""Every ordered pair of libraries over every case, a process each."""
+"""Every two libraries over every case, both ways, a process for each two."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable
 from concurrent.futures import as_completed
-from itertools import permutations
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import arraybridge
@@ -13,7 +13,7 @@ from arraybridge.cli.child import apart, workers
 from arraybridge.cli.libraries import package, version_of
 
 from .cases import Case
-from .cell import CRASH, ERROR, HANG, LOST, NA, WRONG, check
+from .cell import CRASH, ERROR, HANG, LOST, NA, WRONG, Step, check
 
 FAILURES = (WRONG, ERROR, CRASH, HANG)
 CELL_S = 60.0  # the slowest compiles
@@ -43,81 +43,91 @@ def run(
     cases: list[Case],
     *,
     jobs: int = 2,
-    native: bool = True,
-    targets: Iterable[str] | None = None,
+    native: str | None = "native",
+    first: str | None = None,
     progress: Callable[[str], None] = lambda pair: None,
 ) -> list[Cell]:
-    """Every ordered pair of ``libraries``, or those to some targets, over ``cases``.
+    """Every two of ``libraries``, or ``first`` and those after it, over ``cases``, both ways.
 
-    ``jobs`` pairs run at a time; ``native``: the target's own importer is asked as well.
+    ``jobs`` pairs run at a time; ``native`` is the step that asks the target's own importer:
+    "native", "native_of_copies" for those cases where it may give a view that arraybridge does not,
+    or None.
     """
     order = {name: i for i, name in enumerate(libraries)}
-    wanted = set(order if targets is None else targets)
-    pairs = [pair for pair in permutations(order, 2) if pair[1] in wanted]
+    pairs = [pair for pair in combinations(order, 2) if first in (None, pair[0])]
     # Those that load for seconds start first, so that no core waits at the end.
     pairs.sort(key=lambda pair: -sum(name in ("tensorflow", "paddle", "torch") for name in pair))
     found: list[Cell] = []
     with workers(jobs) as pool:
-        waiting = {pool.submit(_pair, *pair, cases, native): pair for pair in pairs}
+        waiting = {pool.submit(_cells, *pair, cases, native): pair for pair in pairs}
         for done in as_completed(waiting):
             found += done.result()
-            progress(" -> ".join(waiting[done]))
+            progress(" and ".join(waiting[done]))
     index = {case.name: i for i, case in enumerate(cases)}
     return sorted(found, key=lambda c: (order[c.source], order[c.target], index[c.case]))
 
 
-def _pair(source: str, target: str, cases: list[Case], native: bool) -> list[Cell]:
-    usual = [case for case in cases if case.group != "x64 off"]
-    narrow = [case for case in cases if case.group == "x64 off" and target == "jax"]
-    return [
-        *_cells(source, target, usual, native, True),
-        *_cells(source, target, narrow, native, False),
-    ]
-
-
-def _cells(source, target, cases, native, x64) -> list[Cell]:
+def _cells(a: str, b: str, cases: list[Case], native: str | None) -> list[Cell]:
     """The cells of one pair; after each crash or hang, another process for what is left."""
-    by_name: dict[str, Case] = {case.name: case for case in cases}
-    found: dict[str, dict[str, Any]] = {name: {} for name in by_name}
-    steps = [(name, "cell") for name in by_name]
-    steps += [("contiguous", "latency")] * ("contiguous" in by_name)
+    by_name = {case.name: case for case in cases}
+    ways = ((a, b), (b, a))
+    # JAX narrows while x64 is off, as at its start: these come first.
+    wanted = [
+        (*way, case.name)
+        for narrow in (True, False)
+        for way in ways
+        for case in cases
+        if (case.group == "x64 off") is narrow and (not narrow or way[1] == "jax")
+    ]
+    found: dict[tuple[str, str, str], dict[str, Any]] = {cell: {} for cell in wanted}
+    timed = [(*way, "contiguous") for way in ways if "contiguous" in by_name]
+    steps = [Step(*cell, "cell") for cell in wanted] + [Step(*cell, "latency") for cell in timed]
     if native:  # last, because native functions may end the process
-        steps += [(name, "native") for name in by_name]
-        steps += [("contiguous", "native_latency")] * ("contiguous" in by_name)
-    crashes = 0
+        steps += [Step(*cell, native) for cell in wanted]
+    if native == "native":
+        steps += [Step(*cell, "native_latency") for cell in timed]
+    crashes = dict.fromkeys(ways, 0)
     while steps:
         loaded = False
         try:
-            for answer in apart(CELL_S, check, source, target, [*steps], x64):
+            for answer in apart(CELL_S, check, a, b, [*steps]):
                 if loaded:
-                    name, what = steps.pop(0)
-                    found[name][what] = answer
+                    *cell, what = steps.pop(0)
+                    found[*cell][what] = answer
                 loaded = True
         except ChildProcessError as error:
             if not steps:
                 break  # all cells have reported
-            ended, crashes = str(error), crashes + 1
+            ended, at = str(error), steps[0]
+            way = at[:2]
+            crashes[way] += 1
             verdict = {"hang": HANG, "error": ERROR}.get(ended.partition(":")[0], CRASH)
-            (at, what), layout = steps[0], by_name[steps[0][0]].layout
-            if not loaded or crashes > MOST_CRASHES:
+            if not loaded:
                 lost = ends = [*steps]
-            elif what == "native":  # its siblings of another dtype would end the same way
-                lost = ends = [step for step in steps if by_name[step[0]].layout == layout]
+            elif crashes[way] > MOST_CRASHES:
+                lost = ends = [step for step in steps if step[:2] == way]
+            elif at.what == native:  # its siblings of another dtype would end the same way
+                layout = by_name[at.case].layout
+                lost = ends = [
+                    s for s in steps if s[:2] == way and by_name[s.case].layout == layout
+                ]
             else:
-                lost, ends = [step for step in steps if step[0] == at], steps[:1]
+                lost, ends = [step for step in steps if step[:3] == at[:3]], steps[:1]
             steps = [step for step in steps if step not in lost]
-            for name, what in ends:
-                why = f"{ended}, as in {at}" if loaded and name != at else ended
-                outcome = {"cell": {"verdict": verdict, "why": why}, "native": why}
-                found[name][what] = outcome.get(what, {})
-    return [_cell(source, target, case, found[case.name]) for case in cases]
+            for *cell, what in ends:
+                why = f"{ended}, as in {at.case}" if loaded and cell[2] != at.case else ended
+                outcome = {"cell": {"verdict": verdict, "why": why}, native: why}
+                found[*cell][what] = outcome.get(what, {})
+    return [
+        _cell(*cell, by_name[cell[2]].group, answers, native) for cell, answers in found.items()
+    ]
 
 
-def _cell(source: str, target: str, case: Case, found: dict[str, Any]) -> Cell:
+def _cell(source, target, name, group, found: dict[str, Any], native: str | None) -> Cell:
     cell = found.get("cell", {"verdict": ERROR, "why": "no answer"})
-    native = "" if cell["verdict"] == NA else found.get("native", "")
+    theirs = "" if cell["verdict"] == NA else found.get(native, "")
     times = found.get("latency", {}) | found.get("native_latency", {})
-    return Cell(source, target, case.name, case.group, native=native, **cell, **times)
+    return Cell(source, target, name, group, native=theirs, **cell, **times)
 
 
 def lost_views(cells: Iterable[Cell]) -> list[Cell]:
