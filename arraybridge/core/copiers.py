@@ -31,7 +31,7 @@ from .kernel import (
 )
 from .library import Library, edge_between
 from .records import ConversionError, TensorInfo, layout_objection, pending_reason
-from .registry import library_named
+from .registry import library_named, library_of_type
 from .signature import USUAL_ALIGNMENT, dense_like
 
 
@@ -51,7 +51,12 @@ class OwnCopy(NamedTuple):
         if info.pending:
             return resolved(x, source, info)
         if self.library is target and info.device.host and copies_itself(target, info):
-            return target.wrap(source.export_described(x, info))
+            made = target.wrap(source.export_described(x, info))
+            if library_of_type(type(made)) is target or isinstance(made, target.forms):
+                return made
+            raise ConversionError(
+                f"{target.name}.wrap() returned {type(made).__name__}, not an array of its own"
+            )
         fresh = source.copy(x)
         if fresh is None:
             raise ConversionError(no_copy(info, source))

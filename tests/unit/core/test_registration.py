@@ -89,6 +89,21 @@ def test_a_source_needs_no_wrap():
         ab.convert(table, "source", copy=True)
 
 
+def test_a_copy_of_another_library_s_type_is_refused():
+    class Copies(Source):
+        accepts = ab.Accepts(
+            library="source", tested="1.0", dtypes=frozenset({"float64"}), copies=True
+        )
+
+        def wrap(self, tensor, *, move=False):
+            return np.ones(3)
+
+    ab.register_library(Copies())
+    for copy in (None, True):
+        with pytest.raises(ab.ConversionError, match=r"source\.wrap\(\) returned ndarray, not"):
+            ab.convert(MEMORY, "source", copy=copy)
+
+
 def test_a_name_that_is_taken_is_not_replaced_in_silence():
     class Ours(Source):
         name = "numpy"
