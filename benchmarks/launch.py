@@ -24,7 +24,7 @@ from arraybridge.dlpack import Device, DeviceType
 from arraybridge.kernels import cuda
 from arraybridge.kernels.cuda import build, context, launch
 from arraybridge.kernels.cuda.plan import plan
-from arraybridge.layout import c_strides, canonical
+from arraybridge.layout import c_strides, canonical, in_elements
 from tests.support import stub_driver
 
 from .goals import verdict
@@ -76,14 +76,17 @@ def launches() -> list[tuple[str, float]]:
     ]
 
 
+FLOAT32 = ab.DataType.named("float32")
+
+
 class Like:
     """A CuPy-like array, with only the attributes that a copy needs."""
 
-    __slots__ = ("c_contiguous", "device", "itemsize", "ptr", "shape", "strides")
+    __slots__ = ("device", "itemsize", "ptr", "shape", "strides")
 
-    def __init__(self, ptr, shape, strides, itemsize, device, c_contiguous):
+    def __init__(self, ptr, shape, strides, itemsize, device):
         self.ptr, self.shape, self.strides, self.itemsize = ptr, shape, strides, itemsize
-        self.device, self.c_contiguous = device, c_contiguous
+        self.device = device
 
 
 class Likes(ab.Library):
@@ -95,15 +98,24 @@ class Likes(ab.Library):
     def owns(self, array_type):
         return issubclass(array_type, Like)
 
+    def describe(self, x):
+        strides, _ = in_elements(x.shape, x.strides, x.itemsize)
+        device = Device(DeviceType.CUDA, x.device)
+        return ab.TensorInfo("like", x.ptr, 0, x.shape, strides, FLOAT32, device)
+
+    def has_edges(self, array_type):
+        return True
+
     def current_stream(self, device):
         return 1
 
-    def compact(self, x):
-        if x.c_contiguous:
-            return x
+    def empty(self, info):
+        return Like(DST, info.shape, c_strides(info.shape, 4), 4, info.device.id)
+
+    def copy_on_device(self, x):
         device = Device(DeviceType.CUDA, x.device)
         kernel = kernel_for(device)
-        block = Like(DST, x.shape, c_strides(x.shape, x.itemsize), x.itemsize, x.device, True)
+        block = Like(DST, x.shape, c_strides(x.shape, x.itemsize), x.itemsize, x.device)
         stream = self.current_stream(device)
         kernel.run(block.ptr, x.ptr, x.shape, block.strides, x.strides, x.itemsize, stream, device)
         return block
@@ -114,7 +126,7 @@ def contiguous() -> list[tuple[str, float]]:
     shape, _, strides, item = TRANSPOSED
     Like.__module__ = "arraybridge"  # a permanent class, like CuPy's
     ab.register_library(Likes())
-    x = Like(SRC, shape, strides, item, 0, False)
+    x = Like(SRC, shape, strides, item, 0)
     assert ab.contiguous(x).strides == TRANSPOSED[1]
     rows = [("contiguous of a CuPy-like array, in all", per_call(lambda: ab.contiguous(x)))]
     try:
@@ -123,10 +135,10 @@ def contiguous() -> list[tuple[str, float]]:
         from arraybridge.libraries.torch import exchange
     except ImportError:
         return rows
-    exchange._device = lambda device: Device(DeviceType.CUDA, 0)
+    exchange.place_of = lambda device: Device(DeviceType.CUDA, 0)
     exchange._raw_stream = lambda ordinal: 0
     tensor = torch.zeros(40, 30, 5).transpose(0, 1)
-    copy = exchange.LIBRARY._compact_on_cuda
+    copy = exchange.LIBRARY.copy_on_device
     assert copy(tensor).is_contiguous()
     return [
         *rows,
