@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -288,8 +289,10 @@ class Pair:
 
     def native_of_copies(self, case) -> str:
         """The same, where arraybridge copies and the own importer might give a view."""
+        if any(fnmatchcase(case.layout, layout) for layout in self.target.ends_process):
+            return ""
         copies = self._explain(self.source.build(case), {})[0] in ("kernel", "transfer")
-        return self.native(case) if copies and not self.target.ends_process else ""
+        return self.native(case) if copies else ""
 
     def latency(self, case) -> dict[str, int]:
         """Least nanoseconds of ``convert``."""

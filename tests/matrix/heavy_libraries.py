@@ -16,7 +16,7 @@ class TensorFlow(Native):
     name = "tensorflow"
     spelled = "tf.experimental.dlpack.from_dlpack(x.__dlpack__())"
     immutable = True
-    ends_process = True
+    ends_process = ("*",)
 
     def make(self, values):
         return self.xp.constant(values)

@@ -25,6 +25,7 @@ class Torch(Views, Native):
     """PyTorch; built from bytes, as NumPy cannot give it every dtype."""
 
     name = "torch"
+    ends_process = ("*negative*", "8-d")
 
     def make(self, values):
         dtype = getattr(self.xp, values.dtype.name, None)

@@ -234,7 +234,7 @@ def structs(draw):
     return Managed(draw(st.booleans()), **fields)
 
 
-@pytest.mark.parametrize("examples", [500, pytest.param(10_000, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("examples", [500, pytest.param(3000, marks=pytest.mark.heavy)])
 def test_fuzz(examples):
     settings(
         max_examples=examples,
