@@ -102,15 +102,20 @@ def _forget() -> None:
     _devices.clear()
 
 
+def is_current(device: Device) -> bool:
+    """Whether a device's primary context is current in this thread."""
+    now = c_void_p()
+    driver.installed().cuCtxGetCurrent(now)
+    return now.value == device.context
+
+
 @contextmanager
 def current(device: Device) -> Iterator[None]:
     """Make a device's primary context current in this thread, for a ``with`` block."""
-    cuda = driver.installed()
-    now = c_void_p()
-    cuda.cuCtxGetCurrent(now)
-    if now.value == device.context:
+    if is_current(device):
         yield
         return
+    cuda, now = driver.installed(), c_void_p()
     cuda.cuCtxPushCurrent(device.context)
     try:
         yield

@@ -1,25 +1,41 @@
 """Launches: a plan on a device, ready to be put on streams.
 
 A kernel is loaded once for all devices of its compute capability (``cuLibraryLoadData``), and a
-launch's arguments are prepared once: each launch only adds the two addresses and the stream.
+launch's arguments are prepared once: each launch only sets the two addresses and the stream.
 """
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from array import array
+from collections import deque
 from contextlib import suppress
-from ctypes import c_uint64, c_void_p
+from ctypes import CFUNCTYPE, c_int, c_uint, c_void_p
 from typing import Any, NamedTuple
 
 from arraybridge.kernels.cuda import build, cache, driver
-from arraybridge.kernels.cuda.context import Device, current, relaxed
+from arraybridge.kernels.cuda.context import Device, current, is_current, relaxed
 from arraybridge.kernels.cuda.driver import CUDAError, failed
 from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
 #: ``CUDA_ERROR_INVALID_HANDLE``, the driver's error for a kernel on a stream of another context.
 INVALID_HANDLE = 400
+
+
+class Arguments:
+    """The arguments of ``cuLaunchKernel`` for one launch at a time, as objects of ctypes."""
+
+    __slots__ = ("all", "stream", "words")
+
+    def __init__(self, plan: Plan, function: int) -> None:
+        # One 8-byte word each: on a little-endian machine an int32 is its first half.
+        self.words = array("q", (0, 0, *plan.extents, *plan.divisions, *plan.steps))
+        first, width = self.words.buffer_info()[0], self.words.itemsize
+        pointers = [first + i * width for i in range(len(self.words))]
+        self.stream = c_void_p()
+        sizes = map(c_uint, (plan.grid, 1, 1, THREADS, 1, 1, 0))
+        addresses = (c_void_p * len(pointers))(*pointers)
+        self.all = (c_void_p(function), *sizes, self.stream, addresses, c_void_p())
 
 
 class Launch(NamedTuple):
@@ -28,25 +44,33 @@ class Launch(NamedTuple):
     device: Device
     plan: Plan
     function: int = 0  # the driver's handle of the kernel; 0: a copy by the driver
-    # The kernel's arguments; the first two, the addresses, are unused.
-    words: array[int] | None = None
-    pointers: Any = None  # the addresses of the arguments
+    enqueue: Any = None  # ``cuLaunchKernel``, which returns its error code
+    free: deque[Arguments] | None = None  # those that no thread uses now
 
     def __call__(self, dst: int, src: int, stream: int) -> None:
         """Put the copy on a stream (a driver's handle); several threads may call at once."""
-        cuda, plan = driver.installed(), self.plan
-        dst, src = dst + plan.dst_offset, src + plan.src_offset
-        with current(self.device):
-            if not self.function:
-                self._check(stream)
-                cuda.cuMemcpyDtoDAsync(dst, src, *plan.steps, stream)
-                return
-            addresses = (c_uint64 * 2)(dst, src)
-            pointers = type(self.pointers).from_buffer_copy(self.pointers)
-            pointers[0] = ctypes.addressof(addresses)
-            pointers[1] = ctypes.addressof(addresses) + 8
-            sizes = (plan.grid, 1, 1, THREADS, 1, 1, 0)
-            cuda.cuLaunchKernel(self.function, *sizes, stream, pointers, None)
+        dst, src = dst + self.plan.dst_offset, src + self.plan.src_offset
+        if is_current(self.device):
+            self._put(dst, src, stream)
+        else:
+            with current(self.device):
+                self._put(dst, src, stream)
+
+    def _put(self, dst: int, src: int, stream: int) -> None:
+        if self.free is None:
+            self._check(stream)
+            driver.installed().cuMemcpyDtoDAsync(dst, src, *self.plan.steps, stream)
+            return
+        try:
+            arguments = self.free.pop()
+        except IndexError:
+            arguments = Arguments(self.plan, self.function)
+        arguments.words[0], arguments.words[1] = dst, src
+        arguments.stream.value = stream
+        code = self.enqueue(*arguments.all)
+        self.free.append(arguments)  # the driver has copied them
+        if code:
+            raise failed(driver.installed(), "cuLaunchKernel", code)
 
     def _check(self, stream: int) -> None:
         """Check the context of a stream, which the driver only does for kernels."""
@@ -83,11 +107,10 @@ def prepare(plan: Plan, device: Device) -> Launch:
     """
     if plan.kernel == "memcpy":
         return Launch(device, plan)
-    # One 8-byte word each: on a little-endian machine an int32 is its first half.
-    words = array("q", (0, 0, *plan.extents, *plan.divisions, *plan.steps))
-    first, width = words.buffer_info()[0], words.itemsize
-    pointers = (c_void_p * len(words))(*[first + i * width for i in range(len(words))])
-    return Launch(device, plan, load(plan, device), words, pointers)
+    function = load(plan, device)
+    # Without argument types: the arguments are ctypes' own objects, and converted no more.
+    enqueue = CFUNCTYPE(c_int)(driver.installed().address("cuLaunchKernel"))
+    return Launch(device, plan, function, enqueue, deque([Arguments(plan, function)]))
 
 
 def load(plan: Plan, device: Device) -> int:
