@@ -182,9 +182,9 @@ class NumPy(Library):
         )  # fmt: skip
 
     def extent(self, x: np.ndarray) -> tuple[int, int]:
-        if x.base is not None:
+        if x.base is not None and not x.flags.forc:
             return super().extent(x)
-        start = address_of(x)  # its own memory, which is dense
+        start = address_of(x)  # dense memory: all that NumPy allocates is
         return start, start + x.nbytes
 
     def may_change(self, x: np.ndarray) -> bool:
