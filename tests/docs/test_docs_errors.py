@@ -40,7 +40,7 @@ def is_known(message: str) -> bool:
 
 
 #: A library that is not installed: CuPy is, beside the newest versions of the others.
-ABSENT = next(name for name in ("cupy", "dpnp", "mlx") if not installed(name))
+ABSENT = next((name for name in ("cupy", "dpnp", "mlx") if not installed(name)), "")
 NAMES = """
 import numpy as np, torch, jax, jax.numpy as jnp, pyarrow as pa, dask.array as da
 import arraybridge as ab, arraybridge.pickling
@@ -122,6 +122,8 @@ def names():
 @needs("torch", "dask", "array_api_compat")
 @pytest.mark.parametrize("text", RAISED)
 def test_message_is_raised(text, names):
+    if "''" in RAISED[text]:
+        pytest.skip("every library is installed")
     with pytest.raises(Exception, match=KNOWN[text].pattern) as caught:
         eval(RAISED[text], names)
     assert KNOWN[text].match(str(caught.value))
