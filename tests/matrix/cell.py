@@ -23,8 +23,7 @@ WRONG, ERROR, CRASH, HANG, NA = "WRONG", "ERROR", "CRASH", "HANG", "n/a"
 class Step(NamedTuple):
     """A method of `Pair` to call with a case."""
 
-    source: str
-    target: str
+    way: tuple[str, str]  # the source and the target
     case: str
     what: str
 
@@ -287,12 +286,12 @@ class Pair:
             return LOST
         return "view" if a == b else "copy"
 
-    def native_of_copies(self, case) -> str:
-        """The same, where arraybridge copies and the own importer might give a view."""
-        if any(fnmatchcase(case.layout, layout) for layout in self.target.ends_process):
+    def native_without_view(self, case) -> str:
+        """The same, where arraybridge gives no view and the own importer might."""
+        ends = any(fnmatchcase(case.layout, layout) for layout in self.target.ends_process)
+        if ends or not case.legal or self._explain(self.source.build(case), {})[0] == "view":
             return ""
-        copies = self._explain(self.source.build(case), {})[0] in ("kernel", "transfer")
-        return self.native(case) if copies else ""
+        return self.native(case)
 
     def latency(self, case) -> dict[str, int]:
         """Least nanoseconds of ``convert``."""
@@ -340,12 +339,12 @@ def check(first: str, second: str, steps: list[Step]) -> Iterator[Any]:
         import_module("arraybridge.core.registry").library_named(name)
     yield "loaded"
     modules = 0
-    for source, target, name, what in steps:
+    for way, name, what in steps:
         if len(sys.modules) > modules:  # a conversion may have imported a library, such as PyTorch
             gc.collect()
             gc.freeze()  # collections between the cells then look at the cells only
             modules = len(sys.modules)
-        pair, case = pairs[source, target], cases[name]
+        pair, case = pairs[way], cases[name]
         if Native.x64 is _narrow(case):
             Native.x64 = not Native.x64
             pair.source.load(), pair.target.load()

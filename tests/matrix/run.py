@@ -49,9 +49,8 @@ def run(
 ) -> list[Cell]:
     """Every two of ``libraries``, or ``first`` and those after it, over ``cases``, both ways.
 
-    ``jobs`` pairs run at a time; ``native`` is the step that asks the target's own importer:
-    "native", "native_of_copies" for those cases where it may give a view that arraybridge does not,
-    or None.
+    ``jobs`` pairs run at a time. ``native`` is the step that asks the target's own importer:
+    "native"; "native_without_view", only where arraybridge gives no view; or None.
     """
     order = {name: i for i, name in enumerate(libraries)}
     pairs = [pair for pair in combinations(order, 2) if first in (None, pair[0])]
@@ -70,17 +69,18 @@ def run(
 def _cells(a: str, b: str, cases: list[Case], native: str | None) -> list[Cell]:
     """The cells of one pair; after each crash or hang, another process for what is left."""
     by_name = {case.name: case for case in cases}
-    ways = ((a, b), (b, a))
+    # Each way comes first in a process, in one of `make matrix` and the tests.
+    ways = ((b, a), (a, b)) if native == "native" else ((a, b), (b, a))
     # JAX narrows while x64 is off, as at its start: these come first.
     wanted = [
-        (*way, case.name)
+        (way, case.name)
         for narrow in (True, False)
         for way in ways
         for case in cases
         if (case.group == "x64 off") is narrow and (not narrow or way[1] == "jax")
     ]
-    found: dict[tuple[str, str, str], dict[str, Any]] = {cell: {} for cell in wanted}
-    timed = [(*way, "contiguous") for way in ways if "contiguous" in by_name]
+    found: dict[tuple[tuple[str, str], str], dict[str, Any]] = {cell: {} for cell in wanted}
+    timed = [(way, "contiguous") for way in ways if "contiguous" in by_name]
     steps = [Step(*cell, "cell") for cell in wanted] + [Step(*cell, "latency") for cell in timed]
     if native:  # last, because native functions may end the process
         steps += [Step(*cell, native) for cell in wanted]
@@ -92,42 +92,38 @@ def _cells(a: str, b: str, cases: list[Case], native: str | None) -> list[Cell]:
         try:
             for answer in apart(CELL_S, check, a, b, [*steps]):
                 if loaded:
-                    *cell, what = steps.pop(0)
-                    found[*cell][what] = answer
+                    way, name, what = steps.pop(0)
+                    found[way, name][what] = answer
                 loaded = True
         except ChildProcessError as error:
             if not steps:
                 break  # all cells have reported
             ended, at = str(error), steps[0]
-            way = at[:2]
-            crashes[way] += 1
+            crashes[at.way] += 1
             verdict = {"hang": HANG, "error": ERROR}.get(ended.partition(":")[0], CRASH)
+            here = [step for step in steps if step.way == at.way]
             if not loaded:
                 lost = ends = [*steps]
-            elif crashes[way] > MOST_CRASHES:
-                lost = ends = [step for step in steps if step[:2] == way]
+            elif crashes[at.way] > MOST_CRASHES:
+                lost = ends = here
             elif at.what == native:  # its siblings of another dtype would end the same way
                 layout = by_name[at.case].layout
-                lost = ends = [
-                    s for s in steps if s[:2] == way and by_name[s.case].layout == layout
-                ]
+                lost = ends = [step for step in here if by_name[step.case].layout == layout]
             else:
-                lost, ends = [step for step in steps if step[:3] == at[:3]], steps[:1]
+                lost, ends = [step for step in here if step.case == at.case], [at]
             steps = [step for step in steps if step not in lost]
-            for *cell, what in ends:
-                why = f"{ended}, as in {at.case}" if loaded and cell[2] != at.case else ended
+            for way, name, what in ends:
+                why = f"{ended}, as in {at.case}" if loaded and name != at.case else ended
                 outcome = {"cell": {"verdict": verdict, "why": why}, native: why}
-                found[*cell][what] = outcome.get(what, {})
-    return [
-        _cell(*cell, by_name[cell[2]].group, answers, native) for cell, answers in found.items()
-    ]
+                found[way, name][what] = outcome.get(what, {})
+    return [_cell(way, by_name[name], told, native) for (way, name), told in found.items()]
 
 
-def _cell(source, target, name, group, found: dict[str, Any], native: str | None) -> Cell:
+def _cell(way: tuple[str, str], case: Case, found: dict[str, Any], native: str | None) -> Cell:
     cell = found.get("cell", {"verdict": ERROR, "why": "no answer"})
     theirs = "" if cell["verdict"] == NA else found.get(native, "")
     times = found.get("latency", {}) | found.get("native_latency", {})
-    return Cell(source, target, name, group, native=theirs, **cell, **times)
+    return Cell(*way, case.name, case.group, native=theirs, **cell, **times)
 
 
 def lost_views(cells: Iterable[Cell]) -> list[Cell]:
