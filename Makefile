@@ -222,7 +222,7 @@ docs-links: $(VENV)/.docs
 	$(PY) -m sphinx --keep-going --jobs auto -b linkcheck docs docs/_build/links
 
 test-docs: docs $(VENV)/.site
-	$(PY) -m pytest -m site $(PYTEST_ARGS)
+	$(PY) -m pytest -m site tests/docs $(PYTEST_ARGS)
 
 .PHONY: pictures
 pictures: $(VENV)/.test
