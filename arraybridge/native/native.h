@@ -1,7 +1,6 @@
 /* Shared by the files of arraybridge._native. CPython's limited API, from 3.11 on. */
 #ifndef ARRAYBRIDGE_NATIVE_H
 #define ARRAYBRIDGE_NATIVE_H
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 

@@ -277,12 +277,12 @@ static void destroy_arrow(PyObject *capsule)
 
 static PyObject *arrow(PyObject *module, PyObject *args)
 {
-    PyObject *owner, *made = NULL;
-    const char *packed;
+    PyObject *owner, *bytes, *made = NULL;
     unsigned int kind;
-    Py_ssize_t size, n = sizeof(void *[20]);
-    if (!PyArg_ParseTuple(args, "IOy#", &kind, &owner, &packed, &size))
+    if (!PyArg_ParseTuple(args, "IOS", &kind, &owner, &bytes))
         return NULL;
+    const char *packed = PyBytes_AsString(bytes);
+    Py_ssize_t size = PyBytes_Size(bytes), n = sizeof(void *[20]);
     ab_drain();
     void **self = calloc(16, sizeof *self);
     if (!self || !(made = PyCapsule_New(self, KINDS[kind %= 4].name, destroy_arrow)))
