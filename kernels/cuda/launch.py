@@ -108,7 +108,7 @@ def prepare(plan: Plan, device: Device) -> Launch:
     if plan.kernel == "memcpy":
         return Launch(device, plan)
     function = load(plan, device)
-    # Without argument types: the arguments are ctypes' own objects, and converted no more.
+    # Without argument types, since the arguments are ctypes objects and need no conversion.
     enqueue = CFUNCTYPE(c_int)(driver.installed().address("cuLaunchKernel"))
     return Launch(device, plan, function, enqueue, deque([Arguments(plan, function)]))
 

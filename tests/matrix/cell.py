@@ -288,7 +288,7 @@ class Pair:
 
     def native_without_view(self, case) -> str:
         """The same, where arraybridge gives no view and the own importer might."""
-        ends = any(fnmatchcase(case.layout, layout) for layout in self.target.ends_process)
+        ends = any(fnmatchcase(case.name, name) for name in self.target.ends_process)
         if ends or not case.legal or self._explain(self.source.build(case), {})[0] == "view":
             return ""
         return self.native(case)
@@ -352,8 +352,8 @@ def check(first: str, second: str, steps: list[Step]) -> Iterator[Any]:
             found = getattr(pair, what)(case)
         except Exception as error:  # the source has no such array
             why = f"{type(error).__name__}: {_line(error)}"
-            failed = {"cell": {"verdict": ERROR, "why": why}, "native": f"error: {why}"}
-            found = failed.get(what, {})
+            failed = {"cell": {"verdict": ERROR, "why": why}, "latency": {}, "native_latency": {}}
+            found = failed.get(what, f"error: {why}")
         yield found
 
 

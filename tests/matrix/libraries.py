@@ -87,7 +87,7 @@ class Native:
     device = "cpu"  # where its arrays lie here, as ``convert`` spells it
     immutable = False  # whether its arrays can never be written
     x64 = True  # whether JAX, where it is loaded, keeps 64-bit types
-    ends_process: tuple[str, ...] = ()  # layouts with which `own_function` does so; * is any text
+    ends_process: tuple[str, ...] = ()  # cases in which `own_function` does so; * is any text
     spelled = "{name}.from_dlpack(x)"  # `own_function` as users write it
     xp: Any = None
 

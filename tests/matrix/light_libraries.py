@@ -25,7 +25,7 @@ class Torch(Views, Native):
     """PyTorch; built from bytes, as NumPy cannot give it every dtype."""
 
     name = "torch"
-    ends_process = ("*negative*", "8-d")
+    ends_process = ("*negative*",)
 
     def make(self, values):
         dtype = getattr(self.xp, values.dtype.name, None)

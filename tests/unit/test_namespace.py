@@ -215,7 +215,8 @@ def test_inside_torch_compile():
 
 
 @pytest.mark.skipif(
-    hasattr(torch, "bcomplex32"), reason="PyTorch 2.15 cannot trace Tensor.is_conj in torch.compile"
+    hasattr(torch, "bcomplex32"),
+    reason="PyTorch 2.15 cannot trace Tensor.is_conj in torch.compile (as in pytorch#122692)",
 )
 def test_unify_inside_torch_compile_without_warnings():
     x = torch.arange(3.0)

@@ -184,7 +184,7 @@ class NumPy(Library):
     def extent(self, x: np.ndarray) -> tuple[int, int]:
         if x.base is not None and not x.flags.forc:
             return super().extent(x)
-        start = address_of(x)  # dense memory: all that NumPy allocates is
+        start = address_of(x)  # dense, as is all memory that NumPy allocates
         return start, start + x.nbytes
 
     def may_change(self, x: np.ndarray) -> bool:
