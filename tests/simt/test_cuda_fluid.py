@@ -33,7 +33,7 @@ def test_throughput_is_within_its_bounds(busy: list[float], away: float, most: i
     for blocks, rate in enumerate(rates, 1):
         assert rate <= min(1 / max(busy), blocks / (away + sum(busy))) * (1 + 1e-9)
         assert rate >= blocks / (away + blocks * sum(busy)) * (1 - 1e-9)
-    assert rates == sorted(rates)
+    assert rates == pytest.approx(sorted(rates), rel=1e-9)
 
 
 @pytest.mark.parametrize("resident", [6, 8])
