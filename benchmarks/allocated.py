@@ -2,7 +2,7 @@
 
 python -m benchmarks.allocated                     prints the tables
 python -m benchmarks.allocated --write             and keeps them in benchmarks/RESULTS.md
-python -m benchmarks.allocated --only transpose    only layouts with that word in the name, without memory
+python -m benchmarks.allocated --only transpose    only layouts with that word in the name
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 import arraybridge as ab
 
-from . import resident
 from .contest import THREADS, Row, behind, mean, measure, summary, table
 from .layouts import LAYOUTS, Layout
 from .results import head, write
@@ -144,7 +143,6 @@ def report(*, only: str = "", rounds: int = 7) -> str:
     ]
     if not only:
         lines += ["", "### Copies that `convert` makes", "", *converted(rounds)]
-        lines += ["", "### Resident memory", "", *resident.report()]
     return "\n".join(lines)
 
 

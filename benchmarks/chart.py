@@ -12,7 +12,6 @@ from .svg import WIDTH, Picture, Scale
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 COLORS = {"ours": "#2f81c7", "TensorFlow": "#e3a008", "PyTorch": "#d9534f", "NumPy": "#8a8f98"}
-LINES = ("#2f81c7", "#e3a008", "#d9534f", "#3a9a4b", "#9a6fc4", "#8a8f98")
 Table = list[dict[str, str]]
 
 
@@ -78,37 +77,6 @@ def shares(rows: Table, title: str, path: Path) -> None:
     picture.save(path)
 
 
-def sizes(rows: Table, path: Path) -> None:
-    """Times the library's own speed by size: one panel per library, one line per layout."""
-    columns = [name for name in rows[0] if name.endswith(" KB")]
-    layouts = dict.fromkeys(row["layout"] for row in rows)
-    colors = dict(zip(layouts, LINES, strict=False))
-    left, high, panel = 40, 210, WIDTH - 60
-    title = "Copies of 4 KB to 4 MB: speed relative to the library's own"
-    picture = Picture(WIDTH, 2 * (high + 66) + 40 + 20 * -(-len(layouts) // 2), title)
-    for at, library in enumerate(("NumPy", "PyTorch")):
-        top = 62 + at * (high + 66)
-        bottom = top + high
-        picture.text(left, top - 12, f"compared with {library}", kind="bold")
-        up = Scale(0.25, 64, bottom, top, log=True)
-        across = Scale(0, len(columns) - 1, left + 12, left + panel - 12)
-        for tick in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64):
-            picture.line(left, up(tick), left + panel, up(tick), "axis" if tick == 1 else "grid")
-            picture.text(left - 6, up(tick) + 4, f"{tick:g}", anchor="end")
-        for place, column in enumerate(columns):
-            kilobytes = int(column.split()[0])
-            label = f"{kilobytes} KB" if kilobytes < 1024 else f"{kilobytes >> 10} MB"
-            picture.text(across(place), bottom + 16, label, anchor="middle")
-        for row in rows:
-            if row["compared with"] == library:
-                points = [(across(n), up(value(row[column]))) for n, column in enumerate(columns)]
-                picture.curve(points, colors[row["layout"]])
-    top = 2 * (high + 66) + 44
-    for at, (layout, color) in enumerate(colors.items()):
-        picture.legend(left + at % 2 * 215, top + at // 2 * 20, {layout: color})
-    picture.save(path)
-
-
 def draw_all(folder: Path = PICTURES, results: Path = RESULTS) -> None:
     """Draw each chart whose table the results have."""
     found = {name: tables(text) for name, text in sections(results.read_text()).items()}
@@ -123,9 +91,6 @@ def draw_all(folder: Path = PICTURES, results: Path = RESULTS) -> None:
     given = found.get(heading("contiguous"), {}).get("")
     if given:
         shares(given, "Strided to contiguous, into a given buffer", folder / "contiguous.svg")
-    by_size = found.get(heading("copy_sizes"), {}).get("4 KB to 4 MB")
-    if by_size:
-        sizes(by_size, folder / "sizes.svg")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import torch
 import arraybridge as ab
 
 from .goals import Case, measure, summary, table
-from .resident import peak
 from .results import command, head
 from .timing import paired
 
@@ -113,26 +112,6 @@ def operations(*, quick: bool = False) -> list[str]:
     return lines
 
 
-def memory(size: int) -> list[str]:
-    lines = [
-        f"| {size:,} elements | operation | native adds, MB | Array adds, MB |",
-        "| --- | --- | ---: | ---: |",
-    ]
-    for library, make in MAKERS.items():
-        native = make(size)
-        array = ab.from_dlpack(native)
-        xp = OWN[library]
-        for name, operation in OPERATIONS.items():
-            added = [
-                peak(lambda f=operation, namespace=namespace, x=x: f(namespace, x))
-                for namespace, x in ((xp, native), (ab.namespace(array), array))
-            ]
-            lines.append(
-                f"| {library} | `{name}` | {added[0] / 1e6:,.0f} | {added[1] / 1e6:,.0f} |"
-            )
-    return lines
-
-
 def report(*, quick: bool = False) -> str:
     torch.set_num_threads(1)
     found = measure(cases(), quick=quick)
@@ -156,9 +135,6 @@ def report(*, quick: bool = False) -> str:
             "",
             *operations(quick=quick),
             "",
-            "Peak resident memory that a call adds. Arrays add no copies.",
-            "",
-            *memory(1_000_000 if quick else 8_000_000),
         ]
     )
 

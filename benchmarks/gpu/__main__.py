@@ -1,13 +1,11 @@
-"""Measure on a GPU: python -m benchmarks.gpu [--call 1|2] [--only PART ...] [--output FOLDER] [--rehearse].
+"""Measure on a GPU: python -m benchmarks.gpu [--call 1|2] [--only PART ...] [--output FOLDER].
 
-Without a CUDA device it reports what is missing and fails: nothing is measured without a GPU. A rehearsal runs every part
-on the host, on small arrays and with stubs, so that each line has run before a GPU is available.
+Without a CUDA device it reports what is missing and fails: nothing is measured without a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 import tempfile
@@ -33,22 +31,12 @@ def main() -> int:
     parser.add_argument(
         "--output", type=Path, help="the folder to write to; benchmarks/results by default"
     )
-    parser.add_argument(
-        "--rehearse", action="store_true", help="on the host, without a GPU; wants --output"
-    )
     arguments = parser.parse_args()
-    if arguments.rehearse:
-        if arguments.output is None:
-            parser.error("a rehearsal wants --output: its figures belong nowhere else")
-        os.environ["ARRAYBRIDGE_REHEARSAL"] = "1"
-
-    from . import carry, goals, machine, rehearsal, report
+    from . import carry, goals, machine, report
     from .record import append, drop, outcomes
 
     carry.use()
 
-    if arguments.rehearse:
-        rehearsal.install()
     lacking = list(machine.missing())
     if lacking:
         with tempfile.TemporaryDirectory() as scratch:
@@ -67,8 +55,6 @@ def main() -> int:
         for part in CALLS.get(arguments.call, PARTS)
         if arguments.only is None or part.name in arguments.only
     ]
-    if arguments.rehearse:  # which has no time limit, and is slow on a busy host
-        parts = [part._replace(seconds=10 * part.seconds, silence=450) for part in parts]
     ends = start + OVERHEAD + sum(part.seconds for part in parts)
 
     with tempfile.TemporaryDirectory(prefix="arraybridge-gpu-") as scratch:
@@ -76,7 +62,7 @@ def main() -> int:
         lines = machine.described(env)
         print(*lines, sep="\n", flush=True)
         drop(path, "machine")
-        about = {"device": name, "date": date.today(), "rehearsed": arguments.rehearse}
+        about = {"device": name, "date": date.today()}
         append(path, part="machine", name="machine", values={**about, "lines": lines})
         for part in parts:
             run(part, path, env, ends - time.monotonic(), Path(scratch))

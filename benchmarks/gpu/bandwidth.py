@@ -13,21 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..layouts import LAYOUTS, Layout
-from . import rehearsal
 from .clock import Work, events, in_turns, rotating, spread
 from .ours import kernels_needed
 
 SOURCES = 4  # of 64 MB and as much for each result: 512 MB, ten times an H100's L2 cache
 ROUNDS, CALLS = 9, 8
 SECONDS = 2.5  # of measuring, per layout
-
-
-def layouts() -> list[Layout]:
-    if not rehearsal.WANTED:
-        return LAYOUTS
-    from tests.support.small_layouts import small_layouts
-
-    return list(small_layouts())
 
 
 class Case(NamedTuple):
@@ -260,5 +251,5 @@ def measure(layout: Layout) -> Iterator[dict[str, Any]]:
 
 
 def run(record: Any) -> None:
-    for layout in layouts():
+    for layout in LAYOUTS:
         record.attempt(layout.name, measure, layout, needs=4)

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..layouts import Layout
-from .bandwidth import layouts
+from ..layouts import LAYOUTS, Layout
 from .clock import spread
 
 FEW, MANY, ROUNDS = 8, 32, 7
@@ -74,7 +73,7 @@ def _dispatch(copy: Callable[[Any], Any], sources: list[Any]) -> float:
 
 def run(record: Any) -> None:
     record.attempt("JAX", _started)
-    for layout in layouts():
+    for layout in LAYOUTS:
         record.attempt(layout.name, measure, layout, needs=3)
 
 

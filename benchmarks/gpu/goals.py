@@ -106,7 +106,6 @@ def goals(outcomes: dict[str, Outcome]) -> list[Goal]:
         _uploads(outcomes),
         _sanitizers(outcomes),
         *_tests(outcomes),
-        *_callbacks(outcomes),
     ]
 
 
@@ -243,24 +242,6 @@ def _tests(outcomes: dict[str, Outcome]) -> Iterator[Goal]:
     good = bool(ended and passed and not failed and not skipped) if tests or failed else None
     text = f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped besides those for a second device"
     yield _judged("tests/gpu green, nothing skipped but a second device", good, text)
-
-
-def _callbacks(outcomes: dict[str, Outcome]) -> list[Goal]:
-    rows = [found for _, found in values(outcomes, "callbacks")]
-    crossed = [found["copies"]["arraybridge"] for found in rows if "copies" in found]
-    good = not any(crossed) if crossed else None
-    text = f"{sum(crossed)} copies" if crossed else ""
-    found = [_judged("a callback in jax.jit copies nothing to the host", good, text)]
-    ratios = [
-        (
-            f"{row['bytes']:,} bytes",
-            row["waited"]["arraybridge, views"] / row["waited"]["torch2jax"],
-        )
-        for row in rows
-        if "torch2jax" in row.get("waited", ())
-    ]
-    good = all(ratio <= 1.2 for _, ratio in ratios) if ratios else None
-    return [*found, _judged("and takes at most 1.2 times torch2jax's time", good, _listed(ratios))]
 
 
 def _first(failed: list[tuple[str, str]]) -> str:

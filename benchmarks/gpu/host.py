@@ -1,13 +1,8 @@
-"""The host's time for a copy: a launch, a known layout, a new layout, the first copy of a process."""
+"""The host's time for a copy: a launch, a known layout, a new layout."""
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -90,47 +85,6 @@ def new_layouts() -> dict[str, float]:
     }
 
 
-FIRST = """
-import json, sys, time
-from benchmarks.gpu import rehearsal
-if rehearsal.WANTED:
-    rehearsal.install()
-import torch
-x = torch.rand(512, 384, device="cuda").t()
-wanted = x.contiguous()
-torch.cuda.synchronize()
-times = {}
-start = time.perf_counter()
-import arraybridge as ab
-times["import"] = time.perf_counter() - start
-for name in ("first", "second", "third"):
-    start = time.perf_counter()
-    y = ab.contiguous(x)
-    torch.cuda.synchronize()
-    times[name] = time.perf_counter() - start
-assert torch.equal(y, wanted)
-times["numba"] = "numba" in sys.modules
-print(json.dumps(times))
-"""
-
-
-def first_copies() -> list[dict[str, Any]]:
-    """In fresh processes: with an empty disk cache, then with the filled one."""
-    kernels_needed()
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "ARRAYBRIDGE_CACHE_DIR": os.path.join(folder, "cache")}
-        for cache in ("cold", "warm", "warm again"):
-            run = subprocess.run(
-                [sys.executable, "-c", FIRST], env=env, capture_output=True, text=True, timeout=90
-            )
-            if run.returncode:
-                raise RuntimeError(f"{cache}: {run.stderr.strip().splitlines()[-1]}")
-            found.append({"cache": cache, **json.loads(run.stdout.splitlines()[-1])})
-    return found
-
-
 def run(record: Any) -> None:
     record.attempt("calls", calls)
     record.attempt("new layouts", new_layouts)
-    record.attempt("first copies", first_copies, needs=10)

@@ -12,32 +12,17 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from typing import Any
 
-from . import rehearsal
-from .bandwidth import layouts
+from ..layouts import LAYOUTS
 from .sanitized import NESTS, of_layout
-from .variants import contenders
 
 
-def plans(capability: tuple[int, int] = (9, 0)) -> Iterator[Any]:
-    """One plan per kernel: of the layouts, large and small, the sanitized nests, what tests copy, what `warmup` compiles.
-
-    As a device of a capability is tuned; and of the layouts each variant, too.
-    """
-    from arraybridge.kernels.common_layouts import cuda_plans
-    from arraybridge.kernels.cuda import tuning
+def plans() -> Iterator[Any]:
+    """One plan per kernel: of the layouts, large and small, and of the sanitized nests."""
     from tests.support.small_layouts import small_layouts
 
-    from ..layouts import LAYOUTS
-
     nests = [*NESTS, *map(of_layout, LAYOUTS), *map(of_layout, small_layouts())]
-    current = tuning.of(capability)
-    found = [plan for nest in nests for plan in nest.tuned(current)]
-    found += [plan for _, plan in cuda_plans((1, 2, 4, 8, 16), current)]
-    for layout in layouts():
-        for made in contenders(layout, current, capability).values():
-            found += made
     seen = {("memcpy", ())}
-    for plan in found:
+    for plan in (plan for nest in nests for plan in nest.plans):
         if plan[:2] not in seen:
             seen.add(plan[:2])
             yield plan
@@ -57,19 +42,13 @@ def compiled(plan: Any) -> float | None:
     return time.perf_counter() - start
 
 
-def _start() -> None:
-    if rehearsal.WANTED:
-        rehearsal.install()
-
-
 def run(record: Any) -> None:
-    from arraybridge.kernels.cuda import context
     from arraybridge.kernels.cuda.plan import name
 
     processes = len(os.sched_getaffinity(0))
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _start)
+    pool = ProcessPoolExecutor(processes, get_context("spawn"))
     try:
-        waited = {pool.submit(compiled, plan): plan for plan in plans(context.device(0).capability)}
+        waited = {pool.submit(compiled, plan): plan for plan in plans()}
         for done in as_completed(waited, record.left()):
             plan = waited[done]
             title = f"{name(plan)} {plan.constants}"

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..timing import machine, versions
-from . import rehearsal
 
 DISTRIBUTIONS = (
     "numpy torch cupy-cuda13x cupy-cuda12x jax jaxlib jax-cuda13-plugin numba numba-cuda llvmlite cuda-bindings "
@@ -66,8 +65,6 @@ def environment(scratch: Path) -> dict[str, str]:
     env["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     env["TF_CPP_MIN_LOG_LEVEL"] = "3"
     env["PYTHONUNBUFFERED"] = "1"
-    if rehearsal.WANTED:  # else kernels are kept where any process finds them, the next call's, too
-        env["ARRAYBRIDGE_CACHE_DIR"] = str(scratch / "kernels")
     root = toolkit()
     if root is None:
         return env

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 def kernels_needed() -> None:
     """Run one kernel. If that fails, libraries copy by themselves, and would pass for arraybridge.
@@ -23,10 +21,3 @@ def kernels_needed() -> None:
     why = cuda.unavailable()
     if why is not None:
         raise ImportError(f"arraybridge's kernels cannot run: {why}")
-
-
-def tuning_here() -> Any:
-    """The choices of device 0's planner."""
-    from arraybridge.kernels.cuda import context, tuning
-
-    return tuning.of(context.device(0).capability)

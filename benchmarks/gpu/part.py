@@ -7,15 +7,12 @@ import importlib
 import sys
 from pathlib import Path
 
-from . import rehearsal
 from .record import Record
 
 
 def main() -> int:
     name, path, seconds = sys.argv[1:]
     faulthandler.enable()
-    if rehearsal.WANTED:
-        rehearsal.install()
     record = Record(Path(path), name, float(seconds))
     importlib.import_module(f"benchmarks.gpu.{name}").run(record)
     return 0

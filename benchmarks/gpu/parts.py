@@ -52,12 +52,9 @@ CALLS = {
     ),
     2: (
         _KERNELS,
-        Part("counters", "Counters (ncu), other sanitizers", 75, 75),
-        Part("variants", "Variants of kernels", 60),
         Part("bandwidth_jax", "The layouts, by JAX", 55),
         Part("transfers", "Transfers", 55),
         Part("host", "Host latency", 40),
-        Part("callbacks", "Functions of PyTorch inside jax.jit", 30),
     ),
 }
 """Two calls, as a machine is lent for minutes at a time; their parts in the order of their worth.

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import chart
 from .goals import NOISE, PEERS, STEPPED, Row, failures, goals, layouts, mean, values
 from .parts import PARTS
 from .record import Outcome, outcomes
-from .variants import NOW, chosen, gains
 
 Outcomes = dict[str, Outcome]
 
@@ -22,26 +20,20 @@ NOTE = (
     "Written by `python -m benchmarks.gpu` (docs/gpu.md). Times are medians of contenders that take turns. GB/s count the "
     "bytes that must be read and written; a share is relative to a device-to-device copy of as many bytes as the result has."
 )
-REHEARSED = "**A rehearsal on the host: no GPU was used, and no figure here means anything.**"
 
 
 def write(path: Path) -> None:
-    """Write the Markdown file and the chart of a file of rows, beside it."""
+    """Write the Markdown file of a file of rows, beside it."""
     found = outcomes(path)
     (machine,) = (row for _, row in values(found, "machine"))
-    target, picture = path.with_suffix(".md"), path.with_suffix(".svg")
-    measured = layouts(found)
-    if measured:
-        chart.draw(measured, f"Strided to contiguous on {machine['device']}", picture)
+    target = path.with_suffix(".md")
     unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(markdown(machine, found, picture.name if measured else ""))
+    unfinished.write_text(markdown(machine, found))
     unfinished.replace(target)
 
 
-def markdown(machine: dict[str, Any], outcomes: Outcomes, picture: str) -> str:
+def markdown(machine: dict[str, Any], outcomes: Outcomes) -> str:
     lines = [f"# {machine['device']}, {machine['date']}", "", NOTE]
-    if machine["rehearsed"]:
-        lines[2:2] = [REHEARSED, ""]
     lines += ["", "## Machine", "", *machine["lines"], "", "## Goals", ""]
     lines += ["| goal | | figures |", "| --- | --- | --- |"]
     lines += [
@@ -60,8 +52,6 @@ def markdown(machine: dict[str, Any], outcomes: Outcomes, picture: str) -> str:
         if failed:
             lines += ["", "Failed, or not measured:", ""]
             lines += [f"- {name}: {_inline(why)}" for name, why in failed]
-        if part.name == "bandwidth" and picture:
-            lines += ["", f"![Shares of a device-to-device copy]({picture})"]
     took = ", ".join(f"{name} {outcome.seconds:.0f}" for name, outcome in outcomes.items())
     lines += ["", f"Seconds by part: {took}. Each part had a process of its own."]
     return "\n".join(lines) + "\n"
@@ -208,13 +198,7 @@ def host(outcomes: Outcomes) -> list[str]:
         for part in ("calls", "new layouts")
         for what, took in found.get(part, {}).items()
     ]
-    lines = _table(["on the host, without waiting for the device", "µs per call"], rows)
-    first = [row for name, row in values(outcomes, "host") if name == "first copies"]
-    times = ("import", "first", "second", "third")
-    lines += ["", *_table(["first copies of a process, disk cache", *[f"{t}, ms" for t in times], "Numba loaded"], [
-        [row["cache"], *[f"{row[t] * 1e3:.2f}" for t in times], str(row["numba"])] for row in first
-    ])]  # fmt: skip
-    return lines if rows or first else []
+    return _table(["on the host, without waiting for the device", "µs per call"], rows)
 
 
 def exchanges(outcomes: Outcomes) -> list[str]:
@@ -279,71 +263,9 @@ def sanitizers(outcomes: Outcomes) -> list[str]:
     return lines
 
 
-def counters(outcomes: Outcomes) -> list[str]:
-    found = [(name, row) for name, row in values(outcomes, "counters") if "kernel" in row]
-    heads = list(dict.fromkeys(key for _, row in found for key in row))
-    lines = _table(
-        ["layout", *heads], [[name, *[row.get(key, "") for key in heads]] for name, row in found]
-    )
-    others = [(name, row) for name, row in values(outcomes, "counters") if "kernel" not in row]
-    return (
-        lines
-        + ["" for _ in found[:1]]
-        + [f"- {name}: {row['nests']} nests; {row['summary']}" for name, row in others]
-    )
-
-
-def callbacks(outcomes: Outcomes) -> list[str]:
-    found = [row for _, row in values(outcomes, "callbacks") if "bytes" in row]
-    names = list(dict.fromkeys(name for row in found for name in row["waited"]))
-    table = [
-        [
-            f"{row['bytes']:,}",
-            title,
-            *[_figure(s and s * 1e6, ".1f") for s in map(times.get, names)],
-        ]
-        for row in found
-        for title, times in (("call and wait", row["waited"]), ("a call of 20", row["burst"]))
-    ]
-    crossed = [row["copies"] for _, row in values(outcomes, "callbacks") if "copies" in row]
-    lines = _table(["bytes", "µs", *names], table)
-    return lines + [
-        f"Copies between host and device in a call: {name} {count}"
-        for each in crossed
-        for name, count in each.items()
-    ]
-
-
-def variants(outcomes: Outcomes) -> list[str]:
-    """How much faster each variant is, by layout and in the mean, and the best table of tunings."""
-    found = [(name, row) for name, row in values(outcomes, "variants")]
-    rows = [row for _, row in found]
-    table = [
-        [name, row["plan"], who, f"{row['seconds'][NOW] * 1e6:.1f}", f"{seconds * 1e6:.1f}",
-         f"{row['seconds'][NOW] / seconds - 1:+.1%}", f"{row['spread'][NOW] + row['spread'][who]:.1%}"]
-        for name, row in found
-        for who, seconds in row["seconds"].items()
-        if who != NOW and NOW in row["seconds"]
-    ]  # fmt: skip
-    lines = _table(["layout", "plan", "variant", "now, µs", "variant, µs", "gain", "spread"], table)
-    lines += [""] * bool(lines)
-    lines += [
-        f"- {who}: {gain:+.1%} in the geometric mean of {count} layouts, spread {noise:.1%}."
-        for who, (gain, noise, count) in gains(rows).items()
-    ]
-    lines += [
-        f"- {name}, {who}: {why}" for name, row in found for who, why in row["failed"].items()
-    ]
-    wanted = ", ".join(f"{field}={choice}" for field, choice in chosen(rows).items())
-    if rows:
-        lines.append(f"- Tunings to change: {wanted or 'nothing else'}.")
-    return lines
-
-
 SECTIONS: dict[str, Callable[[Outcomes], list[str]]] = {
     "kernels": kernels, "bandwidth": bandwidth, "bandwidth_jax": bandwidth_jax, "small": small, "host": host,
     "exchanges": exchanges, "transfers": transfers, "suite": suite, "sanitizers": sanitizers,
-    "counters": counters, "callbacks": callbacks, "variants": variants,
 }  # fmt: skip
 
 

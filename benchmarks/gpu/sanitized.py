@@ -10,9 +10,7 @@ import time
 from typing import Any, NamedTuple
 
 from ..layouts import Layout
-from . import rehearsal
 from .bare import Bare, copied
-from .ours import tuning_here
 
 
 class Nest(NamedTuple):
@@ -28,14 +26,10 @@ class Nest(NamedTuple):
 
     @property
     def plans(self) -> tuple[Any, ...]:
-        return self.tuned()
-
-    def tuned(self, *tuning: Any) -> tuple[Any, ...]:
-        """The plans, by a tuning if one is given."""
         from arraybridge.kernels import cuda
 
         return cuda.plans(self.shape, self.dst, self.src, self.itemsize, self._at(self.dst, self.to),
-                          self._at(self.src, self.of), *tuning)  # fmt: skip
+                          self._at(self.src, self.of))  # fmt: skip
 
     @property
     def kernels(self) -> list[str]:
@@ -115,18 +109,15 @@ def of_layout(layout: Layout) -> Nest:
 
 
 def main() -> int:
-    if rehearsal.WANTED:
-        rehearsal.install()
     ends = float(sys.argv[1])
-    memory, tuning = Bare(), tuning_here()
+    memory = Bare()
     wrong = 0
     for nest in NESTS:
         if time.time() > ends:
             break
         said = copied(memory, nest)
         wrong += said != "right"
-        kernels = sorted({plan.kernel for plan in nest.tuned(tuning)})
-        print(f"{nest.name} | {', '.join(kernels)} | {said}", flush=True)
+        print(f"{nest.name} | {', '.join(nest.kernels)} | {said}", flush=True)
     return int(wrong > 0)
 
 

@@ -1,4 +1,4 @@
-"""compute-sanitizer over every kernel: memcheck and racecheck here, the others in `counters`."""
+"""compute-sanitizer over every kernel: memcheck and racecheck."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from .sanitized import NESTS
 
 FAILED = 77  # the exit status for what a tool found
 TOOLS = ("memcheck", "racecheck")
-OTHERS = ("synccheck", "initcheck")  # if time is left at the end
 ENDING = 6  # seconds in which a program comes to its end behind its last nest
 
 #: The last line of a tool without findings; warnings count as findings.
@@ -55,7 +54,7 @@ def run_program(command: list[str], seconds: float) -> tuple[int | None, str]:
 
 
 def copies(said: str) -> list[list[str]]:
-    """What `sanitized` and `counters` print of a copy: its name, its kernels, the outcome."""
+    """What `sanitized` prints of a copy: its name, its kernels, the outcome."""
     return [line.split(" | ") for line in said.splitlines() if line.count(" | ") == 2]
 
 

@@ -6,11 +6,10 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from . import rehearsal
 from .clock import Work, burst, events, in_turns, rotating, waited
 from .ours import kernels_needed
 
-SIZES = [1 << k for k in range(10, 26 if not rehearsal.WANTED else 14, 2)]  # bytes: 1 KB to 16 MB
+SIZES = [1 << k for k in range(10, 26, 2)]  # bytes: 1 KB to 16 MB
 CALLS = 200  # fewer than the launches that the driver queues before it makes the host wait
 
 

@@ -15,9 +15,6 @@ from .record import leave_if_lost
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: The files of tests/gpu, those that only a device can run first: the last is the longest, and cut first.
-FILES = ("streams", "transfers", "callbacks", "guide", "", "copies")
-
 # In place of pyproject.toml's: its pytest may be newer than the one here, and what other versions of the
 # libraries warn about is no failure.
 SETTINGS = """[pytest]
@@ -81,7 +78,9 @@ def _short(report: Any) -> str:
 
 
 def paths() -> list[Path]:
-    return [ROOT / "tests" / "gpu" / f"test_gpu{'_' * bool(name)}{name}.py" for name in FILES]
+    """The files of tests/gpu, the longest last: it is cut first."""
+    files = sorted((ROOT / "tests" / "gpu").glob("test_*.py"))
+    return sorted(files, key=lambda path: path.stem.endswith("copies"))
 
 
 def run(record: Any) -> None:

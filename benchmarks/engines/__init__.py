@@ -1,1 +1,0 @@
-"""Engines that hold arrays, and data frames, compared with the best alternative without arraybridge."""
