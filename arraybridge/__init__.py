@@ -66,8 +66,6 @@ _HOMES = {
     ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
     ".namespaces": ("namespace", "unify"),
 }
-# For opt_einsum, which looks for them in the package of an array's class; not for users.
-_HOMES[".xp.numpy_extras"] = ("einsum", "tensordot", "transpose")
 _MODULES = ("auditing", "dlpack", "pickling", "sharding", "tree", "xp")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 

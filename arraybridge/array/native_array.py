@@ -220,14 +220,6 @@ class NativeArray(Array):
         cls._home.check_supported(native)
         return cls._of(native)
 
-    @classmethod
-    def _numpy_extra(cls, path: str) -> Any:
-        """Return the library's version of a NumPy function beyond the standard, or None."""
-        try:
-            return operator.attrgetter(path)(cls._native_namespace)
-        except AttributeError:
-            return None
-
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:
         """Make a small native array on a device of the library; None: the default device."""

@@ -20,7 +20,6 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     from .array_namespace import build
     from .inspection import Info
     from .native_namespace import following
-    from .numpy_extras import attributes
 
     name = f"{__package__}.{cls._home.name}"
     module: Any = sys.modules.get(name)
@@ -32,11 +31,18 @@ def open_namespace(cls: type[NativeArray], doc: str | None = None) -> Any:
     module.native = native
     build(module, cls, native)
     module.__array_api_version__ = VERSIONS[-1]
-    module.__getattr__ = following(module, native, native._switched, attributes(cls, module))
+    module.__getattr__ = following(module, native, native._switched, _lacking(name))
     cls._namespace = module
     sys.modules[name] = module
     setattr(sys.modules[__package__], cls._home.name, module)
     return module
+
+
+def _lacking(module: str) -> Callable[[str], Any]:
+    def __getattr__(name: str) -> Any:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return __getattr__
 
 
 class _Deferred:

@@ -31,7 +31,7 @@ from ...xp.asarray import native_device
 from ...xp.namespace import open_namespace
 from ...xp.native_namespace import corrected_operators
 from . import indexing
-from .namespace import EXTRAS, TABLE, WIDE, native
+from .namespace import TABLE, WIDE, native
 from .state import only_one_cpu
 
 try:
@@ -59,10 +59,6 @@ class JaxArray(NativeArray):
     _weakly_typed = True
     _get = staticmethod(indexing.get)
     _set = staticmethod(WIDE.writing(indexing.set))
-
-    @classmethod
-    def _numpy_extra(cls, path: str) -> Any:
-        return EXTRAS.get(path) or super()._numpy_extra(path)
 
     @staticmethod
     def _normal(result: Any) -> Any:

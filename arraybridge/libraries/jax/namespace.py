@@ -1,14 +1,12 @@
-"""The namespace of native arrays, NumPy functions, and integers that JAX does not accept."""
+"""The namespace of native arrays, and integers that JAX does not accept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...array.promotion import scalar_of
 from ...xp.native_namespace import NativeNamespace, make_native_namespace
@@ -38,36 +36,3 @@ TABLE = NativeNamespace(
     "jax", "jax.numpy", CORRECTIONS, WIDE, check_dtype=check_dtype, takes_numpy=True
 )
 native = make_native_namespace(TABLE)
-
-
-# Functions with NumPy's signatures that JAX lacks, or whose arguments differ.
-
-
-def sliding_window_view(
-    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:
-    """Return all windows, with their axes last, as a copy, which ``jax.jit`` may avoid."""
-    lengths = np.atleast_1d(window_shape)
-    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
-    if len(axes) != len(lengths):
-        raise ValueError(f"got {len(lengths)} window lengths for {len(axes)} axes")
-    for each, length in zip(axes, lengths, strict=True):
-        count = x.shape[each] - length + 1
-        if count < 0:
-            raise ValueError(
-                f"a window of {length} exceeds the {x.shape[each]} elements of axis {each}"
-            )
-        indices = np.arange(count)[:, None] + np.arange(length)
-        x = jnp.moveaxis(jnp.take(x, indices, axis=each), each + 1, -1)
-    return x
-
-
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = 1) -> Any:
-    """Call ``jax.numpy.gradient``, which has no ``edge_order`` but uses the first order."""
-    return jnp.gradient(f, *varargs, axis=axis, edge_order=None if edge_order == 1 else edge_order)
-
-
-EXTRAS: dict[str, Callable[..., Any]] = {
-    "gradient": gradient,
-    "lib.stride_tricks.sliding_window_view": sliding_window_view,
-}

@@ -72,12 +72,6 @@ class TorchArray(NativeArray):
         # torch's own repr aborts if the storage was resized to 0.
         return repr(x) if readable else "<its storage was resized>"
 
-    @classmethod
-    def _numpy_extra(cls, path: str) -> Any:
-        from . import numpy_extras
-
-        return getattr(numpy_extras, path.rpartition(".")[2])
-
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native
         if native.__class__ is torch.Tensor and native.is_cpu:
