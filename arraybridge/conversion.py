@@ -263,8 +263,7 @@ def inspect(x: Any) -> TensorInfo:
     Returns
     -------
     TensorInfo
-        Shape, strides in elements, dtype, device and layout. A notebook shows a picture of the
-        memory.
+        Shape, strides in elements, dtype, device and layout.
 
     Raises
     ------

@@ -45,7 +45,7 @@ def explain(
     -------
     Route
         Its ``kind`` (view, kernel, transfer or refuse), its ``why``, and ``nbytes``, the number of
-        bytes that would be copied. A notebook shows a picture of the memory before and after.
+        bytes that would be copied.
 
     Raises
     ------

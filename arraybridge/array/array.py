@@ -397,7 +397,7 @@ class Array(ArrayObject):
         return repr(self._native)
 
     def _repr_html_(self) -> str:
-        from .display import html_of
+        from ..notebook import html_of
 
         return html_of(self)
 

@@ -239,12 +239,6 @@ class AuditLog:
         ]
         return "\n".join([*text, *more, self.summary()])
 
-    def _repr_html_(self) -> str:
-        from ..drawing import table_html
-
-        rows, more = self.rows()
-        return table_html("Audit", self.summary(), [_HEAD, *rows] if rows else [], 3, more)
-
     def rows(self) -> tuple[list[tuple[str, ...]], list[str]]:
         """Return the rows of the printed table, and a line that counts omitted rows, if any."""
         lines = sorted([*self._lines.items()], key=_weight)

@@ -11,7 +11,6 @@ import arraybridge as ab
 
 from ..core.records import outcome
 from ..core.registry import known_name
-from ..drawing.memory import facts
 from . import screen
 from .arrays import Case, InexpressibleError, build, load
 from .libraries import GRAPHS
@@ -73,7 +72,7 @@ def _rows(info: ab.TensorInfo, route: ab.Route, call: str) -> list[tuple[str, st
     notes = ["read-only"] * info.readonly + [f"pending: {what}" for what in info.pending]
     layout = ", ".join([f"{info.layout}, strides {info.strides} elements", *notes])
     return [
-        ("array", f"{info.library} {facts(info)} on {info.device}"),
+        ("array", f"{info.library} {info.dtype_name} {info.shape} on {info.device}"),
         ("layout", layout),
         ("call", call),
         ("route", f"{outcome(route)}: {route.source} -> {route.target} on {route.device}"),

@@ -230,9 +230,9 @@ class TensorInfo(NamedTuple):
         return self.dtype.name
 
     def _repr_html_(self) -> str:
-        from ..drawing import info_html
+        from ..notebook import table
 
-        return info_html(self)
+        return table(self._asdict())
 
 
 class _Accepts(NamedTuple):
@@ -535,9 +535,9 @@ class Route(_Route):
         return route_text(self)
 
     def _repr_html_(self) -> str:
-        from ..drawing import route_html
+        from ..notebook import table
 
-        return route_html(self)
+        return table(self._asdict())
 
 
 _PRINTED_FIELDS = (*_Route._fields[:-1], "kernel")
