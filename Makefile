@@ -18,7 +18,7 @@
 #   make bench        run the benchmarks for a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: print only, 2 minutes)
 #   make gpu          run the tests and benchmarks that need a CUDA device; see docs/gpu.md (GPU_PYTHON=...: another Python)
 #   make gpu-carry    fill .carry with the packages for a GPU machine without a package index, for its Python (CARRY_FOR=3.12)
-#   make matrix       convert every library to every other, also with their own functions; writes docs/matrix.md, its data and charts
+#   make matrix       convert every library to every other, also with their own functions; writes docs/matrix.md
 #   make sanitize     run the C extension's stress program under the sanitizers of gcc or clang
 #   make fuzz-native  test malformed structs for an hour under AddressSanitizer (MINUTES=60 SEED=...)
 #   make fuzz         test copies between guard pages for an hour (MINUTES=60 SEED=...)
@@ -238,7 +238,7 @@ gpu-carry: $(VENV)/.test
 	$(PY) -m benchmarks.gpu.carry --python $(CARRY_FOR)
 
 matrix: $(VENV)/.heavy
-	$(PY) -m tests.matrix --docs docs
+	$(PY) -m tests.matrix --write
 
 fuzz: $(VENV)/.test
 	$(PY) -m tests.guarded --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))

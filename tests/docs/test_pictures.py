@@ -11,7 +11,6 @@ from tests.pictures import FOLDER, pictures
 from tests.support.optional import needs
 
 DRAWN = dict(pictures())
-ELSEWHERE = ("latency_by_pair.svg", "own_functions.svg")  # written with docs/matrix.md
 
 
 @needs("torch", "jax")
@@ -30,7 +29,7 @@ def test_the_committed_picture_is_what_is_drawn(name: str) -> None:
 
 def test_every_picture_is_drawn() -> None:
     committed = {path.name for path in FOLDER.iterdir()}
-    assert committed - set(ELSEWHERE) == set(DRAWN)
+    assert committed == set(DRAWN)
 
 
 def test_every_picture_is_shown() -> None:

@@ -1,5 +1,4 @@
-"""The matrix as its maintainers see it: every case, beside the libraries' own conversions.
+"""Every case between every two libraries, beside the libraries' own conversions.
 
-``python -m tests.matrix`` (``make matrix``) writes docs/matrix.md. What ships is smaller:
-``python -m arraybridge matrix`` checks by arraybridge's own functions, this by each library's own.
+``python -m tests.matrix`` runs all and writes docs/matrix.md (``--write``); the tests run parts.
 """

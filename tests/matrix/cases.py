@@ -10,8 +10,11 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from arraybridge.cli.arrays import DTYPES
-
+DTYPES = tuple(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128 bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz "
+    "float8_e4m3b11fnuz float8_e3m4 float8_e4m3 float8_e8m0fnu".split()
+)
 WIDE = ("int64", "uint64", "float64", "complex128")  # what JAX narrows while x64 is off
 
 LAYOUTS = (

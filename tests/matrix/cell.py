@@ -5,15 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..support import coexist
-from . import lines
 
 VIEW, COPY, TRANSFER, REFUSED = "view", "copy", "transfer", "refused"
 LOST = "view, where arraybridge copies"
@@ -44,23 +42,6 @@ def same(native, x, expected) -> None:
         raise Wrong(
             f"values {got.ravel()[:3].tolist()}..., expected {expected.ravel()[:3].tolist()}..."
         )
-
-
-def least_ns(call: Callable[[], object]) -> int:
-    """The time of a call in the best of nineteen rounds of about two milliseconds.
-
-    The best, as other pairs run beside it.
-    """
-    begun = time.perf_counter_ns()
-    call()
-    number = max(1, 2_000_000 // max(1, time.perf_counter_ns() - begun))
-    rounds = []
-    for _ in range(19):
-        begun = time.perf_counter_ns()
-        for _ in range(number):
-            call()
-        rounds.append((time.perf_counter_ns() - begun) // number)
-    return min(rounds)
 
 
 class Pair:
@@ -115,9 +96,7 @@ class Pair:
             self._first_and_later(kind, x, how)
             if case.legal and self.target.holds(expected):
                 return {"verdict": ERROR, "why": f"refused without need: {why}"}
-            where = {"device": self.target.device} if self.crossing else {}
-            line = lines.mended(ab, x, case, to, why, **where)
-            return {"verdict": REFUSED, "why": why, "code": line.code, "gives": line.kind}
+            return {"verdict": REFUSED, "why": why}
         if not case.legal:
             raise Wrong(f"{kind}, though nothing right can be done")
         result = ab.convert(x, to, **how)
@@ -133,19 +112,12 @@ class Pair:
             same(self.source, x, expected)  # the source outlives the result
         self._on_request(kind, x, expected, how)
         self._first_and_later(kind, x, how)
-        told = {
-            "why": why,
-            "nbytes": ab.explain(x, to, **how).nbytes,
-            "code": lines.call(to, **how),
-        }
-        if kind == "kernel":
-            told["instead"] = lines.view_instead(ab, x, to, **how)
         result = ab.convert(x, to, **how)
         del x
         gc.collect()
         _litter(expected.nbytes)
         same(self.target, result, expected)  # the result outlives the source
-        return {"verdict": {"view": VIEW, "kernel": COPY, "transfer": TRANSFER}[kind], **told}
+        return {"verdict": {"view": VIEW, "kernel": COPY, "transfer": TRANSFER}[kind], "why": why}
 
     def _first_and_later(self, kind, x, how) -> None:
         """The first call of a process and later ones give what ``explain`` says, and the same."""
@@ -293,21 +265,6 @@ class Pair:
             return ""
         return self.native(case)
 
-    def latency(self, case) -> dict[str, int]:
-        """Least nanoseconds of ``convert``."""
-        x = self.source.build(case)
-        to, convert = self.target.name, self.ab.convert
-        refused = self._explain(x, {})[0] == "refuse"
-        how: dict[str, Any] = {"device": self.target.device} if refused else {}
-        return {"ns": least_ns(lambda: convert(x, to, **how))}
-
-    def native_latency(self, case) -> dict[str, int]:
-        """Least nanoseconds of the target's own conversion, if that is right."""
-        if self.native(case).partition(" ")[0] not in ("view", "copy"):
-            return {}
-        x = self.source.build(case)
-        return {"native_ns": least_ns(lambda: self.target.own_function(x))}
-
 
 def _line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -352,8 +309,7 @@ def check(first: str, second: str, steps: list[Step]) -> Iterator[Any]:
             found = getattr(pair, what)(case)
         except Exception as error:  # the source has no such array
             why = f"{type(error).__name__}: {_line(error)}"
-            failed = {"cell": {"verdict": ERROR, "why": why}, "latency": {}, "native_latency": {}}
-            found = failed.get(what, f"error: {why}")
+            found = {"verdict": ERROR, "why": why} if what == "cell" else f"error: {why}"
         yield found
 
 

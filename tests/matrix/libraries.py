@@ -7,7 +7,9 @@ array's values are read by operations of its own library, which a wrong view wou
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from importlib import import_module
+from importlib.util import find_spec
 from math import prod
 from typing import Any
 
@@ -88,7 +90,6 @@ class Native:
     immutable = False  # whether its arrays can never be written
     x64 = True  # whether JAX, where it is loaded, keeps 64-bit types
     ends_process: tuple[str, ...] = ()  # cases in which `own_function` does so; * is any text
-    spelled = "{name}.from_dlpack(x)"  # `own_function` as users write it
     xp: Any = None
 
     def load(self) -> Native:
@@ -294,34 +295,58 @@ class Strict(Ndarrays):
 NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
     "numpy": (".libraries", "NumPy"),
     "array_api_strict": (".libraries", "Strict"),
-    "torch": (".light_libraries", "Torch"),
-    "jax": (".light_libraries", "Jax"),
-    "pyarrow": (".light_libraries", "Arrow"),
-    "tvm_ffi": (".light_libraries", "TvmFfi"),
-    "tensorflow": (".heavy_libraries", "TensorFlow"),
-    "paddle": (".heavy_libraries", "Paddle"),
-    "warp": (".heavy_libraries", "Warp"),
-    "mlx": (".heavy_libraries", "Mlx"),
-    "onnxruntime": (".runtimes", "OnnxRuntime"),
-    "openvino": (".runtimes", "OpenVINO"),
-    "pillow": (".light_libraries", "Pillow"),
-    "cuda_core": (".light_libraries", "CudaCore"),
-    "dpnp": (".device_libraries", "Dpnp"),
-    "cupy": (".device_libraries", "CuPy"),
-    "numba": (".device_libraries", "NumbaCuda"),
+    "torch": (".light", "Torch"),
+    "jax": (".light", "Jax"),
+    "pyarrow": (".light", "Arrow"),
+    "tvm_ffi": (".light", "TvmFfi"),
+    "tensorflow": (".heavy", "TensorFlow"),
+    "paddle": (".heavy", "Paddle"),
+    "warp": (".heavy", "Warp"),
+    "mlx": (".heavy", "Mlx"),
+    "onnxruntime": (".heavy", "OnnxRuntime"),
+    "openvino": (".heavy", "OpenVINO"),
+    "pillow": (".light", "Pillow"),
+    "cuda_core": (".light", "CudaCore"),
+    "dpnp": (".heavy", "Dpnp"),
+    "cupy": (".heavy", "CuPy"),
+    "numba": (".heavy", "NumbaCuda"),
 }
 
 
-def _class(name: str) -> type[Native]:
-    module, kind = NATIVES[name]
-    return getattr(import_module(module, __package__), kind)
+PACKAGES = {"numba": "numba_cuda", "pillow": "PIL", "cuda_core": "cuda.core"}
+
+
+def package(name: str) -> str:
+    """Return the package that a library is imported from."""
+    return PACKAGES.get(name, name)
+
+
+def installed(names: Iterable[str]) -> list[str]:
+    """Return the libraries that are installed; of those for CUDA, none without a device."""
+    cuda = device_count() > 0
+    return [name for name in names if _found(package(name)) and (cuda or name not in CUDA)]
+
+
+CUDA = ("cupy", "numba")
+
+
+def device_count() -> int:
+    """Return the number of CUDA devices, asked of the driver."""
+    try:
+        driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+    except OSError:
+        return 0
+    return 0 if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) else count.value
+
+
+def _found(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # its parent is not there
+        return False
 
 
 def native(name: str) -> Native:
-    """The loaded library of a name."""
-    return _class(name)().load()
-
-
-def spelled_function(name: str) -> str:
-    """What users of a library write to take an array of another; nothing is loaded."""
-    return _class(name).spelled.format(name=name)
+    """Return the library of a name, loaded."""
+    module, kind = NATIVES[name]
+    return getattr(import_module(module, __package__), kind)().load()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable
-from concurrent.futures import as_completed
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import packages_distributions, version
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import arraybridge
-from arraybridge.cli.child import apart, workers
-from arraybridge.cli.libraries import package, version_of
 
 from .cases import Case
 from .cell import CRASH, ERROR, HANG, LOST, NA, WRONG, Step, check
+from .libraries import package
+from .process import apart
 
 FAILURES = (WRONG, ERROR, CRASH, HANG)
 CELL_S = 60.0  # the slowest compiles
@@ -30,12 +31,6 @@ class Cell(NamedTuple):
     verdict: str  # view, copy, transfer, refused, n/a (no such array), or one of `FAILURES`
     why: str = ""  # the route's reason, or what went wrong
     native: str = ""  # of the target's own importer: view, copy, right, error, wrong, crash, hang
-    nbytes: int = 0  # that are copied
-    code: str = ""  # the line that converts it, with the remedy if it is refused
-    gives: str = ""  # the kind of that line's route, where it is not the verdict
-    instead: str = ""  # a line that gives a view, where the plain one copies
-    ns: int | None = None  # least time of `convert`, of one case a pair
-    native_ns: int | None = None  # and of the target's own importer, where that is right
 
 
 def run(
@@ -45,7 +40,6 @@ def run(
     jobs: int = 2,
     native: str | None = "native",
     first: str | None = None,
-    progress: Callable[[str], None] = lambda pair: None,
 ) -> list[Cell]:
     """Every two of ``libraries``, or ``first`` and those after it, over ``cases``, both ways.
 
@@ -56,12 +50,9 @@ def run(
     pairs = [pair for pair in combinations(order, 2) if first in (None, pair[0])]
     # Those that load for seconds start first, so that no core waits at the end.
     pairs.sort(key=lambda pair: -sum(name in ("tensorflow", "paddle", "torch") for name in pair))
-    found: list[Cell] = []
-    with workers(jobs) as pool:
-        waiting = {pool.submit(_cells, *pair, cases, native): pair for pair in pairs}
-        for done in as_completed(waiting):
-            found += done.result()
-            progress(" and ".join(waiting[done]))
+    with ThreadPoolExecutor(jobs) as pool:
+        cells = pool.map(lambda pair: _cells(*pair, cases, native), pairs)
+        found = [cell for each in cells for cell in each]
     index = {case.name: i for i, case in enumerate(cases)}
     return sorted(found, key=lambda c: (order[c.source], order[c.target], index[c.case]))
 
@@ -80,12 +71,9 @@ def _cells(a: str, b: str, cases: list[Case], native: str | None) -> list[Cell]:
         if (case.group == "x64 off") is narrow and (not narrow or way[1] == "jax")
     ]
     found: dict[tuple[tuple[str, str], str], dict[str, Any]] = {cell: {} for cell in wanted}
-    timed = [(way, "contiguous") for way in ways if "contiguous" in by_name]
-    steps = [Step(*cell, "cell") for cell in wanted] + [Step(*cell, "latency") for cell in timed]
+    steps = [Step(*cell, "cell") for cell in wanted]
     if native:  # last, because native functions may end the process
         steps += [Step(*cell, native) for cell in wanted]
-    if native == "native":
-        steps += [Step(*cell, "native_latency") for cell in timed]
     crashes = dict.fromkeys(ways, 0)
     while steps:
         loaded = False
@@ -122,8 +110,7 @@ def _cells(a: str, b: str, cases: list[Case], native: str | None) -> list[Cell]:
 def _cell(way: tuple[str, str], case: Case, found: dict[str, Any], native: str | None) -> Cell:
     cell = found.get("cell", {"verdict": ERROR, "why": "no answer"})
     theirs = "" if cell["verdict"] == NA else found.get(native, "")
-    times = found.get("latency", {}) | found.get("native_latency", {})
-    return Cell(*way, case.name, case.group, native=theirs, **cell, **times)
+    return Cell(*way, case.name, case.group, native=theirs, **cell)
 
 
 def lost_views(cells: Iterable[Cell]) -> list[Cell]:
@@ -145,6 +132,11 @@ def failures(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def versions(libraries: Iterable[str]) -> dict[str, str]:
-    """Versions of Python, arraybridge and libraries, by their metadata: nothing is imported."""
+    """Return versions by the distributions' metadata; nothing is imported."""
+    owners = packages_distributions()
     found = {"python": platform.python_version(), "arraybridge": arraybridge.__version__}
-    return found | {name: version_of(package(name)) for name in libraries}
+    for name in libraries:
+        if names := owners.get(package(name).partition(".")[0]):
+            own = package(name).replace(".", "-")  # one of several in a namespace package
+            found[name] = version(own if own in names else names[0])
+    return found

@@ -1,4 +1,4 @@
-"""The libraries of :mod:`tests.matrix.libraries` that install in a minute."""
+"""The libraries that install in a minute."""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ class Jax(Native):
     """JAX; its slices are copies, so of layouts it has one."""
 
     name = "jax"
-    spelled = "jax.dlpack.from_dlpack(x)"
     immutable = True
 
     def load(self):
@@ -104,7 +103,6 @@ class Arrow(OverNumPy):
     """Arrow tensors, and arrays for the cases that ask for them."""
 
     name = "pyarrow"
-    spelled = "pyarrow.Tensor.from_dlpack(x)"
     _names = {"halffloat": "float16", "float": "float32", "double": "float64"}  # noqa: RUF012
 
     def of(self, x):
@@ -224,7 +222,6 @@ class Pillow(Native):
 
     name = "pillow"
     module = "PIL.Image"
-    spelled = "PIL.Image.fromarray(x)"
     _modes = {"uint8": "L", "uint16": "I;16", "int32": "I", "float32": "F", "bool": "1"}  # noqa: RUF012
     _channels = {2: "LA", 3: "RGB", 4: "RGBA"}  # noqa: RUF012
 
@@ -275,7 +272,6 @@ class CudaCore(OverOthers):
 
     name = "cuda_core"
     module = "cuda.core.utils"
-    spelled = "StridedMemoryView.from_dlpack(x, stream_ptr=-1)"
 
     def values(self, x):
         return raw(x.ptr, self.shape(x), x.strides or c_strides(x.shape), self.dtype(x))
