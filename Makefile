@@ -23,7 +23,7 @@
 #   make fuzz-native  test malformed structs for an hour under AddressSanitizer (MINUTES=60 SEED=...)
 #   make fuzz         test copies between guard pages for an hour (MINUTES=60 SEED=...)
 #   make conformance  run the official array API test suite (SUITE=<checkout> EXAMPLES=20 NAMESPACES=... WRITE=1)
-#   make downstream   run the tests of SciPy, array-api-extra, scikit-learn, xarray, Dask (SUITES=... LIBRARIES=... WRITE=1)
+#   make downstream   run the tests of SciPy, array-api-extra, scikit-learn, xarray (SUITES=... LIBRARIES=... WRITE=1)
 #   make release-check  build and check the sdist and wheel of the last commit, install them on each Python (PYTHONS=3.12 TAG=v0.1.0); writes dist/
 #   make clean        remove .venv and all build results and caches
 #

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from ctypes import c_void_p
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import dlpack
@@ -161,9 +162,10 @@ def _entered(
 def entry_for(kind: type, target: Library, request: Request) -> Entry | Deferred | Unwrapped:
     """Return what converts the arrays of a type."""
     record = RECORDS[kind]
-    lazy = record.lazy or (target if target.lazy else None)
-    if lazy is not None:
-        return Deferred(lazy, target, request)
+    if target.lazy:
+        raise ConversionError(target.no_wrap)
+    if record.lazy is not None:
+        return Deferred(record.lazy, target, request)
     if record.library is None:
         return Unwrapped(kind, target, request)
     return entry_of(kind, record.library, target, request)
@@ -199,19 +201,20 @@ class Unwrapped:
 
 
 class Deferred:
-    """Conversions from and to a lazy library, done when its graph is computed."""
+    """Conversions of a lazy library's arrays: of each block, when it is computed."""
 
     def __init__(self, lazy: Library, target: Library, request: Request) -> None:
-        self.lazy, self.target = lazy, target
-        self._asked = {
-            name: request._asdict()[name] for name in ("device", "copy", "alias_readonly")
-        }
-        if request.cast is not None:
-            self._asked["cast"] = request.cast
+        self.lazy = lazy
+        self._convert_block = partial(convert_block, target.name, request)
 
     def run(self, x: Any) -> Any:
-        """Return a graph, or the array that a graph will become."""
-        return self.lazy.deferred(x, self.target, **self._asked)
+        """Return the lazy array of the converted blocks."""
+        return self.lazy.map_blocks(self._convert_block, x)
+
+
+def convert_block(to: str, request: Request, block: Any) -> Any:
+    """Convert a block of a lazy array."""
+    return entry_for(type(block), library_named(to), request).run(block)
 
 
 def converted(

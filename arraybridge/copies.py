@@ -80,10 +80,26 @@ def _entered(kind: type) -> Any:
     entry: Any = None
     if record.library is not None:
         entry = entry_of(kind, record.library, record.library, Request(contiguous=True))
+    elif record.lazy is not None:
+        entry = _Blocks(record.lazy)
     elif hasattr(kind, "__arraybridge__"):
         entry = _Arrays
     record.table[_CONTIGUOUS] = entry or _Others
     return record.table[_CONTIGUOUS]
+
+
+class _Blocks:
+    """Makes the blocks of a lazy array contiguous, when they are computed."""
+
+    def __init__(self, lazy: Library) -> None:
+        self.lazy = lazy
+
+    def run(self, x: Any) -> Any:
+        return self.lazy.map_blocks(_contiguous_block, x)
+
+
+def _contiguous_block(block: Any) -> Any:
+    return contiguous(block)
 
 
 class _Others:

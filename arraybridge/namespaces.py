@@ -20,7 +20,7 @@ from .array.array_types import (
 )
 from .array.fallback import fallback_library
 from .array.native_array import array_class, check_version
-from .containers import items, mapped
+from .containers import items
 from .core.cast_rules import Casting
 from .core.library import Library, place_named
 from .core.records import ConversionError
@@ -238,12 +238,9 @@ def unify(
         raise TypeError("unify() needs at least one array")
     model = found[0] if like is None else _model(like)
     copy = checked_copy(copy)
-    lazy = lazy_library(model)
     for x in found:
-        lazy = lazy or lazy_library(x)
-    if lazy is not None:
-        there = None if device is None else place_named(device)
-        return _graphs(lazy, model, xs, found, {"device": there, "copy": copy, "cast": cast})
+        if lazy_library(x) is not None:
+            raise no_array(x)
     goal = goal_of(like, model)
     target, xp = goal.array_type, goal.namespace()  # before anything is converted
     place = goal.device if device is None else place_named(device)
@@ -257,20 +254,6 @@ def unify(
     if place is None and len(results) > 1:
         _check_one_device(library_named(target.library), results)
     return (xp, *items(lambda x: done.get(id(x), x), xs, is_array))
-
-
-def _graphs(
-    lazy: Library, model: Any, xs: Any, found: list[Any], options: dict[str, Any]
-) -> tuple[Any, ...]:
-    """Unify arrays of a lazy library, and others that are in memory."""
-    if lazy_library(model) is not lazy:
-        graph = next(x for x in found if lazy_library(x) is lazy)
-        raise TypeError(
-            f"{no_array(graph)}, or like=x to convert the arrays in memory to {lazy.name}"
-        )
-    done = {id(x): lazy.like(model, x, **options) for x in found}
-    arrays = mapped(lambda x: done.get(id(x), x), xs, is_array)
-    return (lazy.native_namespace(), *arrays)
 
 
 class Goal(NamedTuple):

@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # some may not be installed
     from typing import Unpack
 
     import cupy
-    import dask.array
     import dpnp
     import jax
     import mlx.core as mx
@@ -51,7 +50,7 @@ if TYPE_CHECKING:  # some may not be installed
 __all__ = ["Asarray", "Contiguous", "Convert", "Explain", "LibraryName", "Options", "Order", "To"]
 
 LibraryName = Literal[
-    "array_api_strict", "cuda_core", "cupy", "dask", "dpnp", "jax", "mlx", "numba", "numpy",
+    "array_api_strict", "cuda_core", "cupy", "dpnp", "jax", "mlx", "numba", "numpy",
     "onnxruntime", "openvino", "paddle", "pillow", "pyarrow", "pyarrow.Array", "tensorflow",
     "torch", "tvm_ffi", "warp",
 ]  # fmt: skip
@@ -158,7 +157,6 @@ PyArrowArray: TypeAlias = "Literal['pyarrow.Array']"
 Pillow: TypeAlias = "Literal['pillow']"
 OnnxRuntime: TypeAlias = "Literal['onnxruntime'] | _OnnxRuntime"
 OpenVino: TypeAlias = "Literal['openvino']"
-Dask: TypeAlias = "Literal['dask']"
 Named: TypeAlias = "LibraryName | ModuleType"  # any of them
 
 
@@ -195,8 +193,6 @@ class Convert(Protocol):
     def __call__(self, x: Any, /, to: OnnxRuntime, **kw: Unpack[Options]) -> ort.OrtValue: ...
     @overload
     def __call__(self, x: Any, /, to: OpenVino, **kw: Unpack[Options]) -> ov.Tensor: ...
-    @overload
-    def __call__(self, x: Any, /, to: Dask, **kw: Unpack[Options]) -> dask.array.Array: ...
     @overload
     def __call__(self, x: Any, /, to: _Tensors[T], **kw: Unpack[Options]) -> T: ...
     @overload
@@ -248,8 +244,6 @@ class Asarray(Protocol):
     ) -> ort.OrtValue: ...
     @overload
     def __call__(self, obj: Any, /, *, like: OpenVino, **kw: Unpack[AsOptions]) -> ov.Tensor: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: Dask, **kw: Unpack[AsOptions]) -> dask.array.Array: ...
     @overload
     def __call__(self, obj: Any, /, *, like: _Tensors[T], **kw: Unpack[AsOptions]) -> T: ...
     @overload
@@ -304,8 +298,6 @@ class To(Protocol):
     def __call__(self, library: OnnxRuntime, /, **kw: Unpack[ToOptions]) -> ort.OrtValue: ...
     @overload
     def __call__(self, library: OpenVino, /, **kw: Unpack[ToOptions]) -> ov.Tensor: ...
-    @overload
-    def __call__(self, library: Dask, /, **kw: Unpack[ToOptions]) -> dask.array.Array: ...
     @overload
     def __call__(self, library: _Tensors[T], /, **kw: Unpack[ToOptions]) -> T: ...
     @overload

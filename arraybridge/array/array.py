@@ -340,11 +340,6 @@ class Array(ArrayObject):
             notify_copy(f"{result.dtype} becomes {numpy.dtype(dtype)}", info)
         return result.astype(dtype)
 
-    def __dask_tokenize__(self) -> Any:
-        """Return what Dask hashes: the same for the same elements, data type and library."""
-        dask: Any = library_named("dask")
-        return dask.token(self)
-
     def __bytes__(self) -> bytes:
         """Return the elements' bytes in C order, whatever the layout."""
         elements: bytes = self.__array__().tobytes()

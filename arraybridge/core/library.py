@@ -425,23 +425,12 @@ class Computing(Arrays):
 
 
 class Lazy(Arrays):
-    """Arrays that are graphs, computed later."""
+    """Arrays in blocks that are computed later."""
 
     lazy: bool = False
 
-    def deferred(self, x: Any, target: Library, **options: Any) -> Any:
-        """Convert an array of this lazy library later, or an array in memory to this lazy library.
-
-        The options are those of :func:`arraybridge.convert`.
-        """
-        raise ConversionError(f"{self.name} arrays are in memory: nothing is deferred")
-
-    def like(self, model: Any, x: Any, **options: Any) -> Any:
-        """Convert an array to a graph like ``model``, an array of this lazy library."""
-        raise NotImplementedError
-
-    def applied(self, function: Any, options: dict[str, Any], args: Any, kwargs: Any) -> Any:
-        """Call an adapted function later, on parts of arrays of this lazy library."""
+    def map_blocks(self, function: Callable[[Any], Any], x: Any) -> Any:
+        """Return the array whose blocks are the results of ``function`` for those of ``x``."""
         raise NotImplementedError
 
 
@@ -466,7 +455,7 @@ class Library(Edges, Memory, Copies, Casts, Devices, Computing, Lazy):
     forms : tuple of type
         Classes of conversion results that another library owns.
     lazy : bool
-        Whether arrays are graphs that are computed later; :meth:`deferred` converts them.
+        Whether arrays are in blocks that are computed later; see :meth:`map_blocks`.
     watched : tuple of str
         Names of the library's own functions that copy or import arrays, such as
         ``"torch.Tensor.cpu"``. An audit with ``libraries=True`` watches them.

@@ -101,8 +101,6 @@ provide_trees(
     {"jax": "jax.trees", "torch": "torch.trees", "sklearn": "sklearn", "tensordict": "tensordict"},
     _load_trees,
 )
-if "dask.sizeof" in sys.modules:  # dask.sizeof calls the entry point if it is imported later
-    import_module(f"{__name__}.dask.registration").register()
 
 
 def __getattr__(name: str) -> object:

@@ -132,7 +132,7 @@ ROWS = {
             "dask.array.ones(4, chunks=2)",
             "alone('import dask.array, torch; dask.array.ones(4, chunks=2).map_blocks(torch.from_numpy).compute()')",
             "equal TypeError",
-            "ab.convert(x, 'torch').sum().compute().item()",
+            "ab.convert(x, 'torch').compute().sum().item()",
             "equal 4.0",
         ),
     ],

@@ -310,7 +310,7 @@ CODE = re.compile(
 UNSPELLED = {
     *("x.astype(...)", "x.to(device='cuda')", "cupy.ascontiguousarray(x)", "x.read().result()"),
     *("x.to('numpy', device='cpu')", "x.to_device('0')", "x._local_value()", "x.validate()"),
-    *("arraybridge.convert(x, 'dask')", "x.fake_mode.from_tensor(y)", "xp.real(x)"),
+    *("x.fake_mode.from_tensor(y)", "xp.real(x)"),
     *("jax.device_put(x, jax.devices()[0])", "x.view(dtype=...)", "x.get_shape()"),
     *("arraybridge.from_dlpack(x)", "arraybridge.xp.numpy.asarray(x)", "x.combine_chunks()"),
     *("numpy.frombuffer(x.tobytes(), '{}')", "tf.sparse.to_dense(x)", "tf.strings.to_number(x)"),

@@ -2,9 +2,9 @@
 
     make downstream [SUITES="scipy xarray"] [LIBRARIES="numpy torch"] [WRITE=1]
 
-The suites are those that the wheels of SciPy, array-api-extra, scikit-learn, xarray and Dask carry;
+The suites are those that the wheels of SciPy, array-api-extra, scikit-learn and xarray carry;
 none of their code is in this repository. Each runs on every namespace and on array-api-strict, the
-reference; Dask's runs on blocks of tensors and of Arrays, and on NumPy's. Prints, and with
+reference. Prints, and with
 ``--write`` keeps in tests/downstream/results.md, how many passed, and by name and cause each test
 that fails on a namespace and passes on the reference. Exits with 1 if the cause of one is not known
 (`causes`).

@@ -23,13 +23,10 @@ INTRODUCTION = """\
 SciPy, array-api-extra, scikit-learn and xarray test themselves on several array libraries, and
 their wheels contain those tests. Here they run on `arraybridge.xp.<library>` as one more library:
 pytest plugins add it to their lists of libraries, and none of their code is in this repository.
-Dask's tests of reductions, ufuncs and routines run on Dask arrays whose blocks are PyTorch tensors
-(`torch`) or Arrays; a test that makes no such block counts as skipped.
 
-The reference is array-api-strict, and for Dask NumPy blocks: a test that fails there as well
-requires more than the standard. Tests that a project skips or excuses for a library by its name run
-here, with [three exceptions](#exceptions-by-name). JAX's x64 is on, and PyTorch's default dtype is
-float64, except in Dask's tests.
+The reference is array-api-strict: a test that fails there as well requires more than the standard.
+Tests that a project skips or excuses for a library by its name run here, with
+[three exceptions](#exceptions-by-name). JAX's x64 is on, and PyTorch's default dtype is float64.
 
     make downstream
     make downstream SUITES="scipy xarray" LIBRARIES="numpy torch jax" WRITE=1
@@ -83,7 +80,7 @@ def page(found: dict[str, dict[str, Result]]) -> tuple[str, list[str]]:
                 f"| {name} {version(SUITES[name].project)} | `{namespace}` | {counts['passed']} "
                 f"| {skipped} | {counts['failed']} | {last} |"
             )
-            library = namespace if SUITES[name].bare else namespace.rpartition(".")[2]
+            library = namespace.rpartition(".")[2]
             skipped_there.update(
                 f"{name}, {library}: {_line(message)}"
                 for message in result.failed(reference, "skipped").values()

@@ -21,12 +21,10 @@ class Suite(NamedTuple):
     options: tuple[str, ...] = ()  # for pytest, where the project's own settings have them
     files: tuple[str, ...] = ("test_*.py",)
     reference: str = REFERENCE  # what else it is run on, to compare
-    bare: bool = False  # whether it is run on the libraries' own arrays as well
 
     def namespaces(self, libraries: list[str]) -> list[str]:
         """What to run it on: the reference first."""
-        native = [name for name in libraries if self.bare and name != "numpy"]
-        return [self.reference, *native, *(f"arraybridge.xp.{name}" for name in libraries)]
+        return [self.reference, *(f"arraybridge.xp.{name}" for name in libraries)]
 
     def installed(self) -> bool:
         return find_spec(self.package.partition(".")[0]) is not None
@@ -75,14 +73,5 @@ SUITES = {
         "xarray.tests",
         "on_xarray",
         r"NAMESPACE_ARRAYS = |importorskip\(.array_api_strict",
-    ),
-    "dask": Suite(
-        "dask",
-        "dask.array.tests",
-        "on_dask",
-        r"dask\.array",
-        files=("test_reductions.py", "test_ufunc.py", "test_routines.py"),
-        reference="dask.array",
-        bare=True,
     ),
 }

@@ -22,7 +22,6 @@ def test_array_api_extra(library):
 FEW = {
     "scipy": ("scipy/stats/tests/test_stats.py", "TestKruskal"),
     "scikit-learn": ("sklearn/utils/tests/test_extmath.py", "array_api"),
-    "dask": ("dask/array/tests/test_ufunc.py", "test_binary_ufunc or test_clip or test_divmod"),
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any, assert_type
 
-import dask.array as da
 import jax
 import numpy as np
 import onnxruntime
@@ -24,7 +23,6 @@ def results(native: np.ndarray) -> None:
     assert_type(ab.convert(native, to="torch", order=torch.channels_last), torch.Tensor)
     assert_type(ab.convert(native, "jax", device="cpu", copy=True), jax.Array)
     assert_type(ab.convert(native, "pillow"), PIL.Image.Image)
-    assert_type(ab.convert(native, "dask"), da.Array)
     assert_type(ab.convert(native, "openvino", copy=True), openvino.Tensor)
     assert_type(ab.convert(native, "onnxruntime"), onnxruntime.OrtValue)
     assert_type(ab.convert(native, "pyarrow"), pa.Tensor)

@@ -141,7 +141,7 @@ def test_a_version_may_be_asked_for():
     assert ab.namespace(x, api_version=served) is ab.namespace(x)
 
 
-@pytest.mark.parametrize("kind", with_needs(*ARRAYS, "dask"))
+@pytest.mark.parametrize("kind", with_needs(*ARRAYS))
 def test_by_name(kind):
     """What an array of it gives, before there is one: array-api-compat#342."""
     array = ab.convert(np.ones(2), kind, dtype="float32")

@@ -1,10 +1,14 @@
-"""Dask: what conversions need of its arrays, without computing them."""
+"""Dask: arrays in blocks that are computed later; each block is converted when it is computed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import dask.array
+from dask.array.dispatch import concatenate_lookup
+from dask.sizeof import sizeof
+from dask.tokenize import tokenize
 
 from ...core.library import Library
 from ...core.records import Accepts, TensorInfo
@@ -17,6 +21,10 @@ class Dask(Library):
     name = "dask"
     lazy = True
     accepts = Accepts(library="dask", tested=dask.__version__, dtypes=frozenset())
+    no_wrap = (
+        "dask makes its arrays in blocks, so it cannot be a target: call "
+        "dask.array.from_array(x, asarray=False)"
+    )
 
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, dask.array.Array)
@@ -24,34 +32,11 @@ class Dask(Library):
     def describe(self, x: Any) -> TensorInfo:
         raise no_array(x)
 
-    def deferred(self, x: Any, target: Library, **options: Any) -> Any:
-        from . import arrays
-
-        if target is not self:
-            return arrays.convert_blocks(x, target.name, **options)
-        if self.owns(type(x)):
-            asked = arrays.given(options)
-            return arrays.convert_like(x, x, **asked) if asked else x
-        return arrays.over(x, **options)
-
-    def like(self, model: Any, x: Any, **options: Any) -> Any:
-        from . import arrays
-
-        if self.owns(type(x)):
-            return arrays.convert_like(model, x, **options)
-        return arrays.over(x, like=model, **options)
-
-    def applied(self, function: Any, options: dict[str, Any], args: Any, kwargs: Any) -> Any:
-        from .applied import applied
-
-        return applied(function, options, args, kwargs)
-
-    def token(self, x: Any) -> Any:
-        """Return what Dask hashes for an Array."""
-        from . import arrays
-
-        arrays.prepare()
-        return arrays.token_of_array(x)
+    def map_blocks(self, function: Callable[[Any], Any], x: Any) -> Any:
+        block = _Block(function)
+        meta = block(x._meta)  # an array without elements, of the type of the blocks
+        name = f"arraybridge-{tokenize(block, x)}"
+        return dask.array.map_blocks(block, x, meta=meta, dtype=meta.dtype, name=name)
 
     def shardings(self) -> Any:
         from . import sharding
@@ -62,6 +47,40 @@ class Dask(Library):
         import array_api_compat.dask.array as namespace
 
         return namespace
+
+
+class _Block:
+    """A function of one block. A worker that unpickles it imports this module."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __call__(self, block: Any) -> Any:
+        return self.function(block)
+
+
+# By default, Dask joins blocks as NumPy arrays, and takes a few bytes for the size of a tensor.
+
+
+@concatenate_lookup.register_lazy("torch")  # type: ignore[untyped-decorator]
+def _join_tensors() -> None:
+    import torch
+
+    concatenate_lookup.register(torch.Tensor, lambda blocks, axis=0: torch.concat(blocks, axis))
+
+
+@concatenate_lookup.register_lazy("jaxlib")  # type: ignore[untyped-decorator]
+def _join_jax() -> None:
+    import jax
+
+    concatenate_lookup.register(jax.Array, jax.numpy.concatenate)
+
+
+@sizeof.register_lazy("torch")  # type: ignore[untyped-decorator]
+def _size_tensors() -> None:
+    import torch
+
+    sizeof.register(torch.Tensor, lambda x: int(x.nbytes))
 
 
 LIBRARY = Dask()
