@@ -110,7 +110,7 @@ class _Others:
         x: Any
         x, library = as_source(given)
         if library.in_pieces:
-            from .protocols.assembled import whole
+            from .protocols.frames import whole
 
             return _of_bare_memory(whole(x))
         if x is given and library is not PROTOCOL:  # a protocol's object of an unregistered type

@@ -21,6 +21,7 @@ import numpy
 
 from .array.array_types import RECOGNIZED, is_array
 from .by_type import ByType
+from .columns import columns
 from .containers import IsLeaf, Row, container, flatten, path_text
 from .conversion import Deferred, Unwrapped, entry_for
 from .core.library import Library, extent_of
@@ -34,7 +35,6 @@ from .dlpack import ManagedTensor
 from .explaining import explained
 from .layout import Memory, in_bytes
 from .native.lookup import itself
-from .protocols.arrow_table import columns
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting

@@ -266,17 +266,11 @@ class Array(ArrayObject):
         own = copier.copy(x, library, library, info, info.device)
         return to_capsule(library.export(own, stream), versioned=versioned)
 
-    def __arrow_c_schema__(self) -> object:
-        """A capsule with Arrow's type of the array: rows, and fixed-size lists for other axes."""
-        from ..protocols.arrow_export import schema_capsule
-
-        info = self.info
-        return schema_capsule(info.shape, info.dtype)
-
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Capsules with Arrow's type and array, on the same memory where it is in C order.
+        """Return Arrow's type and array as capsules: rows, and fixed-size lists for other axes.
 
-        Other layouts, and booleans, which Arrow packs eight to a byte, are copied.
+        They are those of ``convert(x, "pyarrow.Array")``: memory in C order is shared; other
+        layouts, and booleans, which Arrow packs eight to a byte, are copied.
 
         Raises
         ------
@@ -285,41 +279,12 @@ class Array(ArrayObject):
 
         Notes
         -----
-        The Arrow PyCapsule interface. ``requested_schema`` asks for nothing that must be done.
+        The Arrow PyCapsule interface.
         """
-        from ..protocols.arrow_export import exported
-
-        return exported(self._native, self._library).__arrow_c_array__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A capsule with a stream of one array, that of ``__arrow_c_array__``.
-
-        Notes
-        -----
-        DuckDB and others that read streams alone take it. The type is the same as that of
-        ``__arrow_c_schema__``, which DuckDB relies on: for a table, see
-        :func:`arraybridge.tree.columns`.
-        """
-        from ..protocols.arrow_export import exported
-
-        return exported(self._native, self._library).__arrow_c_stream__()
-
-    def __arrow_c_device_array__(
-        self, requested_schema: object = None, **kwargs: object
-    ) -> tuple[object, object]:
-        """As ``__arrow_c_array__``, for memory on the device where it is.
-
-        Raises
-        ------
-        NotImplementedError
-            For keywords that it does not know, unless they are None.
-        """
-        unknown = [name for name, value in kwargs.items() if value is not None]
-        if unknown:
-            raise NotImplementedError(f"__arrow_c_device_array__ has no {', '.join(unknown)}")
-        from ..protocols.arrow_export import exported
-
-        return exported(self._native, self._library, True).__arrow_c_device_array__()
+        capsules: tuple[object, object] = convert(self, "pyarrow.Array").__arrow_c_array__(
+            requested_schema
+        )
+        return capsules
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""
@@ -455,7 +420,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     native: Any
     native, library = as_source(x)
     if library.in_pieces:
-        from ..protocols.assembled import whole
+        from ..protocols.frames import whole
 
         native, library = whole(native, copy is False), PROTOCOL
     info = library.describe(native)

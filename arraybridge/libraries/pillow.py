@@ -21,7 +21,6 @@ from ..core.library import Library
 from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 from ..native import pyapi
-from ..protocols.arrow_memory import Array
 from .numpy.exchange import LIBRARY as NUMPY
 
 _UINT8, _BOOL = DataType.named("uint8"), DataType.named("bool")
@@ -228,10 +227,11 @@ def pixels(image: Image.Image) -> tuple[int, object] | None:
     except (ValueError, AttributeError):  # a version without it
         image.load()  # raises for a closed one
         return None
-    array = Array.from_address(pyapi.capsule_pointer(capsule, b"arrow_array"))
-    if array.n_children:  # several channels are a list of four bytes per pixel
-        array = Array.from_address(c_void_p.from_address(array.children).value or 0)
-    return c_void_p.from_address(array.buffers + 8).value or 0, capsule
+    # An ArrowArray is length, null_count, offset, n_buffers, n_children, buffers, children, ...
+    array = (c_void_p * 7).from_address(pyapi.capsule_pointer(capsule, b"arrow_array"))
+    if array[4]:  # several channels are a list of four bytes per pixel
+        array = (c_void_p * 7).from_address(c_void_p.from_address(array[6] or 0).value or 0)
+    return c_void_p.from_address((array[5] or 0) + 8).value or 0, capsule
 
 
 LIBRARY = Pillow()

@@ -1,4 +1,4 @@
-/* DLPack's and Arrow's structs: made for a capsule, consumed once, deleted by the last owner.
+/* DLPack's structs: made for a capsule, consumed once, deleted by the last owner.
 
    A deleter may run on any thread, with or without the GIL, with an exception pending, under a
    consumer's lock, or while the interpreter is ending. So it puts the struct on a list, by one
@@ -10,7 +10,6 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct Waiting {
     struct Waiting *next;
@@ -241,70 +240,6 @@ static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_
     return versioned < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* Arrow's structs. The last four words of an ArrowSchema (of nine) and an ArrowArray (of ten) are
-   `children`, `dictionary`, `release`, `private_data`; `at` is the first, or where it would be in
-   an ArrowArrayStream (of five). Python packs the other words, the target of one pointer, and
-   children that the owner holds. Nested lists are separate: consumers may move them. */
-typedef struct {
-    Waiting head; /* already has the owner */
-    void *pointed[4], *child[16], *children[1];
-} Level;
-
-static void release_level(void **self, int at)
-{
-    Level *level = self[at + 3];
-    if (level->child[at + 2]) /* it exists, and was not moved out */
-        release_level(level->child, at);
-    self[at + 2] = NULL;
-    release(level, level->head.owner);
-}
-static void release_schema(void **self) { release_level(self, 5); }
-static void release_array(void **self) { release_level(self, 6); }
-static void release_stream(void **self) { release_level(self, 1); }
-static const struct { const char *name; int at; void (*release)(void **); } KINDS[] = {
-    {"arrow_schema", 5, release_schema}, {"arrow_array", 6, release_array},
-    {"arrow_device_array", 6, release_array}, {"arrow_array_stream", 1, release_stream}};
-
-static void destroy_arrow(PyObject *capsule)
-{
-    const char *name = PyCapsule_GetName(capsule);
-    void **self = PyCapsule_GetPointer(capsule, name);
-    int at = !strcmp(name, "arrow_schema") ? 5 : strcmp(name, "arrow_array_stream") ? 6 : 1;
-    if (self[at + 2])
-        release_level(self, at);
-    free(self);
-}
-
-static PyObject *arrow(PyObject *module, PyObject *args)
-{
-    PyObject *owner, *bytes, *made = NULL;
-    unsigned int kind;
-    if (!PyArg_ParseTuple(args, "IOS", &kind, &owner, &bytes))
-        return NULL;
-    const char *packed = PyBytes_AsString(bytes);
-    Py_ssize_t size = PyBytes_Size(bytes), n = sizeof(void *[20]);
-    ab_drain();
-    void **self = calloc(16, sizeof *self);
-    if (!self || !(made = PyCapsule_New(self, KINDS[kind %= 4].name, destroy_arrow)))
-        free(self);
-    for (int at = KINDS[kind].at; made && size >= n; size -= n, packed += n) {
-        Level *level = calloc(1, sizeof *level);
-        if (!level) {
-            Py_CLEAR(made);
-            break;
-        }
-        level->head.owner = Py_NewRef(owner);
-        memcpy(level->pointed, packed, sizeof level->pointed);
-        memcpy(self, packed + sizeof level->pointed, sizeof level->child);
-        self[kind ? 5 : 0] = level->pointed; /* `buffers`, or `format`; behind a stream */
-        self[at] = size > n ? level->children : self[at];
-        self[at + 2] = (void *)KINDS[kind].release;
-        self[at + 3] = level;
-        self = level->children[0] = level->child;
-    }
-    return made ? made : PyErr_NoMemory();
-}
-
 static PyObject *drain(PyObject *module, PyObject *unused)
 {
     drained(NULL); /* a forked child must not wait for the parent's pending call */
@@ -320,7 +255,6 @@ PyMethodDef ab_release_methods[] = {
     {"own", FAST(own), "own(address, versioned): an owner of a producer's struct."},
     {"take", FAST(take), "take(capsule, versioned): its address and an owner; or None."},
     {"release", FAST(release_now), "release(owner, versioned): run its deleter now."},
-    {"arrow", arrow, METH_VARARGS, "arrow(kind, owner, packed): a capsule of Arrow's structs."},
     {"drain", drain, METH_NOARGS, "Release the owners of structs that other threads have deleted."},
     {0}};
 

@@ -1,23 +1,170 @@
-"""Data frames and their columns: found by the package of the class, or by Arrow's interface.
+"""Data frames and their columns as arrays: pandas', polars', pyarrow's, and others through Arrow.
 
-``adapt`` and ``unify`` do not treat them as arrays and pass them on, since a function may want a
-frame. ``convert``, ``from_dlpack`` and ``asarray`` accept them.
+A column is the NumPy or Arrow array inside it. A frame of one block is a view; other frames become
+a matrix by one copy, column by column (Fortran order, as in frames). pyarrow reads every object
+with Arrow's PyCapsule interface.
+
+``adapt`` and ``unify`` pass frames on as they are, since a function may want one. ``convert``,
+``from_dlpack`` and ``asarray`` accept them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..core.library import Library
-from ..core.registry import RECORDS, frames_of, package_of
-
-METHODS = (
-    "__arrow_c_stream__",
-    "__arrow_c_array__",
-    "__arrow_c_device_array__",
-    "__arrow_c_device_stream__",
+from ..core.records import (
+    NO_DTYPE,
+    Accepts,
+    ConversionError,
+    TensorInfo,
+    no_copy_allowed,
+    pending_reason,
 )
+from ..core.registry import RECORDS, frames_of, library_named, package_of
+from ..core.request import Cast, Request
+from ..core.table import execute, routed
+from ..dlpack import CPU, DataType, ManagedTensor, c_strides
+
+METHODS = ("__arrow_c_array__", "__arrow_c_stream__")
+
+
+class Frame(NamedTuple):
+    """The columns of a frame, each with its label and its library; see `frame`."""
+
+    rows: int
+    columns: tuple[tuple[Any, Any, Library], ...] | None = None  # None for a refused column
+    dtype: DataType = NO_DTYPE
+    refused: str | None = None
+    mixed: bool = False  # whether the columns have several data types
+    to: Cast | None = None  # the cast of the columns
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of rows and, for a frame, of columns."""
+        return (self.rows,) if self.columns is None else (self.rows, len(self.columns))
+
+    def cast(self, cast: Cast) -> Frame:
+        """Return a frame of several data types as a matrix of one, if a cast requests it.
+
+        If a column cannot be cast, the matrix is refused.
+        """
+        if not self.mixed:
+            return self
+        cast, wanted = cast._replace(order=None), set()
+        numpy = library_named("numpy")
+        for label, column, library in self.columns or ():
+            found, info = routed(column, library, numpy, Request(cast=cast))
+            wanted.add(cast.wanted(info.dtype))
+            if found.kind == "refuse" and cast.dtype is not None:
+                return self._replace(refused=f"column {label!r}: {found.reason(info)}")
+        if len(wanted) != 1:
+            return self
+        return self._replace(dtype=wanted.pop(), refused=None, to=cast)
+
+
+class Frames(Library):
+    """Frames, and columns that no tensor holds."""
+
+    exports_description = True
+    in_pieces = True
+    accepts = Accepts(library="arrow", tested="1.5", dtypes=frozenset())
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def owns(self, array_type: type) -> bool:
+        return array_type is Frame
+
+    def describe(self, x: Frame | ManagedTensor) -> TensorInfo:
+        if isinstance(x, ManagedTensor):  # the result of resolve
+            return TensorInfo.of_tensor(x, self.name)
+        shape = x.shape
+        empty = x.refused is not None or 0 in shape
+        strides = c_strides(shape) if empty else (1, x.rows)
+        pending = () if empty else ("kinds" if x.to else "columns",)
+        return TensorInfo(
+            self.name, 0, 0, shape, strides, x.dtype, CPU, True,
+            pending=pending, refused=x.refused,
+        )  # fmt: skip
+
+    def resolve(self, x: Frame) -> ManagedTensor:
+        numpy: Any = library_named("numpy")
+        columns, request = x.columns or (), Request(cast=x.to)
+        block = ManagedTensor.allocate((len(columns), x.rows), x.dtype)
+        for row, (label, column, library) in zip(numpy.wrap(block), columns, strict=True):
+            start = 0
+            for part in getattr(column, "chunks", (column,)):
+                if x.to or not isinstance(part, np.ndarray):
+                    found, info = routed(part, library, numpy, request)
+                    try:
+                        part = execute(part, found, info)
+                    except ConversionError as error:  # a value that would change
+                        raise ConversionError(f"column {label!r}: {error}") from None
+                row[start : start + len(part)] = part
+                start += len(part)
+        block.shape, block.strides = x.shape, (1, x.rows) if x.rows else c_strides(x.shape)
+        return block
+
+
+LIBRARY = Frames("arrow")
+
+
+def frame(rows: int, columns: Iterable[tuple[Any, Any, Library]]) -> Frame:
+    """Return a frame of columns: label, array and library of each; it says if it is no matrix."""
+    columns = tuple(columns)
+    labels: dict[DataType, Any] = {}  # of the first column of each data type
+    for label, column, library in columns:
+        info = library.describe(column)
+        why = info.refused
+        if why is None and info.ndim != 1:
+            why = f"it is an array of {info.ndim} axes: convert it by itself"
+        if why is not None:
+            return Frame(rows, columns, refused=f"column {label!r}: {why}")
+        labels.setdefault(info.dtype, label)
+    if not labels:
+        return Frame(rows, columns, refused="a frame without columns has no data type")
+    if len(labels) == 1:
+        return Frame(rows, columns, next(iter(labels)))
+    some = ", ".join(f"{label!r} {dtype.name}" for dtype, label in labels.items())
+    common = np.result_type(*(dtype.name for dtype in labels)).name
+    why = f"the columns have several data types ({some}), and a matrix has one"
+    return Frame(rows, columns, refused=f"{why}: pass dtype={common!r}", mixed=True)
+
+
+def refused(library: Library, x: Any, why: str) -> tuple[object, Library]:
+    """Return what a column converts as that no tensor holds."""
+    return Frame(len(x), refused=why), library
+
+
+def nulls(count: int, length: int) -> str:
+    """Return why a column with nulls is refused."""
+    are = "is" if count == 1 else "are"
+    return f"{count} of {length} elements {are} null, which no tensor holds: fill or drop them"
+
+
+def no_numbers(what: str) -> str:
+    """Return why a column of text, dates and the like is refused."""
+    return (
+        f"{what} is not a tensor dtype: make it numbers first, such as the integers of dates, the "
+        "codes of categories and text, the elements of lists"
+    )
+
+
+def whole(x: Frame, shared: bool = False) -> ManagedTensor:
+    """Return a frame as one tensor; `shared`: without a copy.
+
+    ConversionError if there is no such tensor, or only by a copy.
+    """
+    info = LIBRARY.describe(x)
+    if info.refused:
+        raise ConversionError(info.refused)
+    if shared and info.pending:
+        raise ConversionError(no_copy_allowed(pending_reason(info.pending)))
+    return LIBRARY.resolve(x)
 
 
 def is_frame(cls: type) -> bool:
@@ -38,31 +185,34 @@ def speaks_arrow(cls: type) -> bool:
 
 
 def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None:
-    """Return what a frame converts as, and its library; None for another object.
+    """Return what a frame or column converts as, and its library; None for another object.
 
     If it is only described (`looking`), reading that would consume or compute it is refused.
     """
     cls = type(x)
-    opener = _opener(cls)
-    if opener is None:
-        return None
-    found = opener(x, looking)
+    own = frames_of(cls)
+    found = None if own is None else own(x)
+    if found is None and speaks_arrow(cls):
+        if looking:
+            _check_readable(cls)
+        pyarrow: Any = library_named("pyarrow")
+        found = pyarrow.read(x)
     if found is not None:
-        RECORDS[cls].frame = opener
+        RECORDS[cls].frame = opened_frame
     return found
 
 
-def _opener(cls: type) -> Callable[[Any, bool], tuple[object, Library] | None] | None:
-    """Return what opens the instances of a class.
-
-    It is cached, because attributes that a class lacks may be slow to look up, as in polars.
-    """
-    own, speaking = frames_of(cls), speaks_arrow(cls)
-    if not speaking:
-        return None if own is None else lambda x, looking: own(x)
-    from .arrow import opener_of
-
-    by_arrow = opener_of(cls)
-    if own is None:
-        return by_arrow
-    return lambda x, looking: own(x) or by_arrow(x, looking)
+def _check_readable(cls: type) -> None:
+    """Raise for instances that reading would consume or compute."""
+    if getattr(cls, "__arrow_c_array__", None) is not None:
+        return
+    if not hasattr(cls, "__len__"):
+        what = "can be read only once"
+    elif hasattr(cls, "execute") or hasattr(cls, "fetchall"):
+        what = "is a query, which would run"
+    else:
+        return
+    raise ConversionError(
+        f"{package_of(cls)}.{cls.__qualname__} {what}: convert it, or look at a table of it, "
+        "pyarrow.table(x)"
+    )

@@ -80,7 +80,6 @@ class TestArrays:
         values = [i % 3 == 0 for i in range(21)]
         x = pa.array(values)[start:]
         assert ab.inspect(x).pending == ("bitpacked",)
-        assert ab.inspect(x).data == x.buffers()[1].address + start // 8
         route = ab.explain(x, "numpy")
         assert (route.kind, route.nbytes) == ("kernel", 21 - start)
         result = ab.convert(x, "numpy")

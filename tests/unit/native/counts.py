@@ -73,9 +73,6 @@ CALLS: dict[str, Callable[[], object]] = {
     "take, release": lambda: passed_on(True),
     "take, release, legacy": lambda: passed_on(False),
     "claim, own, release": claimed,
-    "__arrow_c_array__": lambda: a.__arrow_c_array__(),
-    "__arrow_c_stream__": lambda: a.__arrow_c_stream__(),
-    "__arrow_c_array__ of booleans": lambda: masked.__arrow_c_array__(),
     "Array + Array": lambda: a + a,
     "Array[1:]": lambda: a[1:],
 }

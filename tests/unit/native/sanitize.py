@@ -38,8 +38,7 @@ LIFETIMES = (
     "tests/processes/test_ownership_processes.py "
     "tests/unit/dlpack/test_ownership.py tests/unit/dlpack/test_legacy_capsules.py "
     "tests/unit/dlpack/test_dlpack_structs.py tests/unit/dlpack/test_dlpack_malformed.py "
-    "tests/unit/native/test_no_memory.py tests/unit/protocols/test_arrow_exports.py "
-    "tests/unit/protocols/test_arrow_malformed.py tests/unit/protocols/test_arrow_releases.py"
+    "tests/unit/native/test_no_memory.py"
 ).split()
 
 

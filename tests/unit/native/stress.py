@@ -21,25 +21,9 @@ import arraybridge as ab
 from arraybridge.dlpack import DataType, ManagedTensor
 from arraybridge.kernels.cpu import pool
 from arraybridge.native import C
-from arraybridge.protocols import arrow_structs
-from arraybridge.protocols.arrow_memory import Array, Schema, taken
 
 N = int(os.environ.get("N", "2000"))
 VERSIONED = {"max_version": (1, 0)}
-
-
-_kept: list[ctypes.Structure] = []
-
-
-def arrows_of(x: np.ndarray, count: int) -> list[tuple[int, int]]:
-    """Return Arrow's structs, each as its release callback and its address."""
-    for i in range(count):
-        kind = Schema if i % 4 == 0 else Array
-        schema, array = arrow_structs.schema((4,), b"g"), arrow_structs.array((3, 4), 1, x)
-        owned = taken(schema if kind is Schema else array, kind)
-        _kept.append(owned.struct)
-        owned.struct = None  # it is released by hand
-    return [(struct.release, ctypes.addressof(struct)) for struct in _kept]
 
 
 def call_on_threads(foreign: ctypes.CDLL, calls: list[tuple[int, int]]) -> None:
@@ -105,8 +89,7 @@ def main(path: str) -> None:
 
     call_on_threads(
         foreign,
-        [(ctypes.c_void_p.from_address(at + 16).value or 0, at) for at in structs_of(a, N)]
-        + arrows_of(x, N),
+        [(ctypes.c_void_p.from_address(at + 16).value or 0, at) for at in structs_of(a, N)],
     )
     check()
 

@@ -26,7 +26,6 @@ def test_no_reference_is_lost() -> None:
         """
 import gc, sys
 import numpy as np, arraybridge as ab
-from arraybridge.protocols.arrow_table import columns
 from _testcapi import remove_mem_hooks, set_nomemory
 
 VERSIONED = {"max_version": (1, 0)}
@@ -36,9 +35,6 @@ CASES = {
     "import": lambda a: ab.dlpack.from_capsule(a.__dlpack__(**VERSIONED)),
     "import, legacy": lambda a: ab.dlpack.from_capsule(a.__dlpack__()),
     "numpy": lambda a: np.from_dlpack(a),
-    "arrow": lambda a: a.__arrow_c_array__(),
-    "arrow, with a device": lambda a: a.__arrow_c_device_array__(),
-    "arrow, a table": lambda a: columns({"a": a, "b": a}).__arrow_c_stream__(),
 }
 for name, case in CASES.items():
     x = np.arange(12.0).reshape(3, 4)
