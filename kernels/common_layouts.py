@@ -11,7 +11,6 @@ from arraybridge.kernels.cpu import plan as cpu
 from arraybridge.kernels.cpu.plan_types import Plan as CPUPlan
 from arraybridge.kernels.cuda import plan as cuda
 from arraybridge.kernels.cuda.plan_types import Plan as CUDAPlan
-from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import Canonical, c_strides, canonical
 
 Opaque = np.ndarray[Any, np.dtype[np.void]]
@@ -76,9 +75,7 @@ def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CPUPlan]]:
             yield name, made
 
 
-def cuda_plans(
-    item_sizes: Iterable[int], tuning: Tuning = DEFAULT
-) -> Iterator[tuple[str, CUDAPlan]]:
+def cuda_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CUDAPlan]]:
     """Yield the name and a launch of one layout for each CUDA kernel.
 
     Memory is assumed to start at a multiple of 16 bytes, as that of array libraries does.
@@ -86,7 +83,7 @@ def cuda_plans(
     seen: set[tuple[object, ...]] = {("memcpy", ())}
     # Sides with rows that start at multiples of 16 bytes, and without.
     for name, form in layouts(item_sizes, (1024, 301, 3001)):
-        for made in cuda.plan(form, form.dst_offset % 16, form.src_offset % 16, tuning=tuning):
+        for made in cuda.plan(form, form.dst_offset % 16, form.src_offset % 16):
             if (made.kernel, made.constants) not in seen:
                 seen.add((made.kernel, made.constants))
                 yield name, made

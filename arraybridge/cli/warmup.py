@@ -81,7 +81,7 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
     """The kernels for the CUDA devices, if any: once per compute capability."""
     if cuda.unavailable() is not None:
         return
-    from ..kernels.cuda import cache, context, plan, tuning
+    from ..kernels.cuda import cache, context, plan
 
     known = set()
     for ordinal in range(context.count()):
@@ -89,7 +89,7 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
         if device.capability in known:
             continue
         known.add(device.capability)
-        for name, made in cuda_plans(item_sizes, tuning.of(device.capability)):
+        for name, made in cuda_plans(item_sizes):
             start = time.perf_counter()
             found = cache.found(made, device.capability)
             if found is None:

@@ -22,23 +22,23 @@ from math import prod
 import numpy as np
 
 from arraybridge.kernels.cpu import SMALL, loader, plan, pool
-from arraybridge.kernels.cpu.plan_types import STREAM, Plan
+from arraybridge.kernels.cpu.plan_types import STREAM_MIN_BYTES, Plan
 from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import Canonical, Memory, canonical
 
-#: Bytes from which on several threads copy, past the cache like every streamed result. A smaller
-#: result stays in the cache, as it is probably used soon.
-PARTED = STREAM
+#: The least bytes of a run that several threads copy, past the cache like every streamed result. A
+#: smaller result stays in the cache, as it is probably used soon.
+PARALLEL_MIN_BYTES = STREAM_MIN_BYTES
 
-#: Bytes of a result up to which a second thread does not pay: it takes 5 to 50 µs to wake, and
-#: longer on a busy machine.
-ALONE = 1 << 20
+#: The most bytes of a result that one thread copies alone: a second one takes 5 to 50 µs to wake,
+#: and longer on a busy machine.
+SINGLE_THREAD_MAX_BYTES = 1 << 20
 
 #: The least bytes of a slice.
-SLICE = 256 * 1024
+MIN_SLICE_BYTES = 256 * 1024
 
 #: Slices per thread: a free thread takes the next one, so that a late or slow thread costs little.
-SLICES = 4
+SLICES_PER_THREAD = 4
 
 #: The most axes of an array in NumPy 2.
 MAX_NDIM = 64
@@ -126,12 +126,12 @@ def copy_run(dst: int, src: int, nbytes: int, fresh: bool = False) -> None:
     ``memmove`` does so only for runs much longer than a slice. ``fresh`` memory, without pages yet,
     is in the cache after the system has cleared it, and is written there.
     """
-    parted = nbytes >= PARTED and abs(dst - src) >= nbytes and not loader.SWITCHED_OFF
+    parted = nbytes >= PARALLEL_MIN_BYTES and abs(dst - src) >= nbytes and not loader.SWITCHED_OFF
     threads = pool.get_num_threads() if parted else 1
     if threads == 1:
         memmove(dst, src, nbytes)
     else:
-        pool.copy_run(dst, src, nbytes, SLICES * threads, past_cache=not fresh)
+        pool.copy_run(dst, src, nbytes, SLICES_PER_THREAD * threads, past_cache=not fresh)
 
 
 def copy_by_numpy(
@@ -167,10 +167,10 @@ def copy_planned(dst: int, src: int, made: Plan) -> bool:
     if kernel is None:
         return False
     count = 1
-    if made.nbytes > ALONE:
+    if made.nbytes > SINGLE_THREAD_MAX_BYTES:
         threads = pool.get_num_threads()
         if threads > 1:
-            count = min(made.nbytes // SLICE, SLICES * threads)
+            count = min(made.nbytes // MIN_SLICE_BYTES, SLICES_PER_THREAD * threads)
     records, length, parts = _slices(made, count)
     records = records[:]  # a copy, as a kernel counts in its record
     for at in range(0, len(records), length):

@@ -9,22 +9,31 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from arraybridge.kernels.cpu.plan_types import LINE, ONE, SCRATCH, STREAM, VECTOR, Axis, Key, Plan
+from arraybridge.kernels.cpu.plan_types import (
+    LINE,
+    ONE,
+    SCRATCH,
+    STREAM_MIN_BYTES,
+    VECTOR,
+    Axis,
+    Key,
+    Plan,
+)
 from arraybridge.layout import Canonical
 
 #: Item sizes in bytes with vector kernels.
 WIDTHS = (1, 2, 4, 8, 16)
 
-#: Bytes of a result from which on tiles are streamed past the cache (others from `STREAM`). Tiles
-#: store short pieces to many rows: unstreamed, results of 2 to 8 MB took 3 to 15 times as long.
-TILED = 3 << 18
+#: The least bytes of a result whose tiles are streamed past the cache. Tiles store short pieces to
+#: many rows: unstreamed, results of 2 to 8 MB took 3 to 15 times as long.
+STREAM_TILES_MIN_BYTES = 3 << 18
 
 #: Bytes of a run from which on it is moved directly to its destination.
 RUN = 1024
 
 #: Bytes of: the part of the scratch buffer that fits the nearest cache; a block that is one run;
 #: one row of a block of several; what a block reads from one row of the source.
-NEAREST, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
+L1_BYTES, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
 
 #: Columns of a block of several rows: the number of source lines that are requested at once.
 COLS = 128
@@ -56,7 +65,7 @@ def plan(form: Canonical, fresh: bool = False) -> Plan:
 
 def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     """Choose for axes of at least two items, ordered by the destination's positive strides."""
-    stream = nbytes >= STREAM
+    stream = nbytes >= STREAM_MIN_BYTES
     if not axes:
         # memcpy decides itself when to write past the cache.
         return Plan(Key("runs", vector=VECTOR), nbytes, cols=Axis(nbytes, 1, 1, nbytes))
@@ -80,7 +89,7 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     if made is None:
         made = _items(outer, cols, itemsize, nbytes)
     if made.kernel.kind == "tile":
-        stream = nbytes >= min(TILED, STREAM)
+        stream = nbytes >= min(STREAM_TILES_MIN_BYTES, STREAM_MIN_BYTES)
         if not stream and itemsize >= 8 and made.rows.dst % LINE:
             # Every vector store would cross a line: 1.5 times as slow as single items.
             made = _items(outer, cols, itemsize, nbytes)
@@ -219,7 +228,7 @@ def _blocked(made: Plan) -> Plan:
             if (
                 leaves is ONE
                 and beyond is not None
-                and more.extent * run <= min(4 * target, NEAREST, fits)
+                and more.extent * run <= min(4 * target, L1_BYTES, fits)
             ):
                 outer, leaves = _without(outer, beyond), more
                 run *= more.extent
@@ -238,7 +247,7 @@ def _blocked(made: Plan) -> Plan:
         chunk = row_in // abs(rows.src) if rows.src else 1
         if made.staged:  # a chunk fits the nearest cache, and with a remainder the buffer
             most = SCRATCH // (run + least * made.item + 3 * LINE) - made.kernel.parts
-            space = NEAREST if cols.chunk < cols.extent else NEAREST // 2
+            space = L1_BYTES if cols.chunk < cols.extent else L1_BYTES // 2
             chunk = min(chunk, space // (run + 3 * LINE), most)
         rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
     if rows.extent * abs(rows.src) < 8 * LINE and outer:

@@ -47,11 +47,10 @@ def _cache() -> int:
 #: Bytes of a vector: 64 (AVX-512 with byte and word operations), 32 (AVX2), else 16 (SSE2, NEON).
 VECTOR = _vector()
 
-#: Bytes of a result from which on it is written past the caches: half of the last one, but at most
-#: what a process can expect of one that many cores share. With one of 300 MB (2 cores of a virtual
-#: machine), copies of 8 to 64 MB were 1.3 to 2.7 times as fast past it, and still faster with a
-#: read afterwards.
-STREAM = min(_cache() // 2, 8 << 20)
+#: The least bytes of a result that is written past the caches: half of the last one, at most 8 MB,
+#: as many cores may share it. Copies of 8 to 64 MB were 1.3 to 2.7 times as fast past a cache of
+#: 300 MB, and still faster with a read afterwards.
+STREAM_MIN_BYTES = min(_cache() // 2, 8 << 20)
 
 
 class Key(NamedTuple):

@@ -27,7 +27,7 @@ if C is None:
     _threads = python_threads
 
 #: More threads than this do not raise the bandwidth of any known socket.
-MOST = 16
+MAX_DEFAULT_THREADS = 16
 
 
 def run(kernel: int, records: int, stride: int, count: int) -> None:
@@ -55,7 +55,7 @@ def _default() -> int:
     if wanted is not None:
         return wanted
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(cores or 1, MOST)
+    return min(cores or 1, MAX_DEFAULT_THREADS)
 
 
 def _checked(n: int) -> int:

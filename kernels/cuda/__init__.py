@@ -13,22 +13,21 @@ import threading
 from math import prod
 from typing import Any
 
-from arraybridge.kernels.cuda import context, driver, tuning
+from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
 from arraybridge.kernels.cuda.plan_types import Plan
-from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 from arraybridge.layout import c_strides, canonical, in_bytes
 
 __all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "describe", "plans", "unavailable"]
 
 #: Layouts whose launches are cached.
-KEPT = 4096
+MAX_CACHED_LAUNCHES = 4096
 
 #: Most bytes of a copy: the plan has one launch per 2 GB, and must stay finite.
-LARGEST = 1 << 44
+MAX_COPY_BYTES = 1 << 44
 
 #: Pieces of memory, of 2 MB each, whose device is cached.
-PAGES = 1 << 16
+MAX_CACHED_PAGES = 1 << 16
 
 _Strides = tuple[int, ...]
 _Key = tuple[tuple[int, ...], _Strides, _Strides, int, int, int, int]
@@ -115,7 +114,7 @@ def _place(launches: _Prepared, device: int, *addresses: int) -> None:
                     f"the memory at {address:#x} is on CUDA device {found.ordinal}, but the copy "
                     f"is on device {device}: copy it to that device first"
                 )
-            if len(_placed) >= PAGES:
+            if len(_placed) >= MAX_CACHED_PAGES:
                 _placed.clear()
             _placed[address >> 21] = device
 
@@ -164,8 +163,7 @@ def _prepare(key: _Key) -> _Prepared:
     global _unavailable
     shape, dst_strides, src_strides, itemsize, dst, src, device = key
     where = None if 0 in shape else context.device(device)  # without elements no driver is needed
-    tuned = tuning.of(where.capability) if where else DEFAULT
-    planned = plans(shape, dst_strides, src_strides, itemsize, dst, src, tuned)
+    planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
     if not where:
         return ()
     from arraybridge.kernels.cuda import launch
@@ -180,7 +178,7 @@ def _prepare(key: _Key) -> _Prepared:
 
 def _keep(kept: dict[Any, _Prepared], key: Any, launches: _Prepared) -> _Prepared:
     with _preparing:
-        if len(kept) >= KEPT:  # a thread that uses them has a reference
+        if len(kept) >= MAX_CACHED_LAUNCHES:  # a thread that uses them has a reference
             del kept[next(iter(kept))]
         return kept.setdefault(key, launches)
 
@@ -213,12 +211,10 @@ def plans(
     itemsize: int,
     dst: int = 0,
     src: int = 0,
-    tuned: Tuning = DEFAULT,
 ) -> tuple[Plan, ...]:
     """Return the launches of `copy` for a layout, with offsets to its addresses.
 
-    `tuned` is ``tuning.of(capability)`` of the device. ValueError as of `copy` for the layout, and
-    for more bytes than any device has.
+    ValueError as of `copy` for the layout, and for more bytes than any device has.
     """
     from arraybridge.kernels.cuda.plan import plan
 
@@ -228,13 +224,13 @@ def plans(
             "at least one byte"
         )
     nbytes = prod(shape) * itemsize
-    if nbytes > LARGEST:
+    if nbytes > MAX_COPY_BYTES:
         raise ValueError(f"cannot copy {nbytes:,} bytes: no device has as much memory")
     form = canonical(shape, dst_strides, src_strides, itemsize)
     to, start = form.dst_offset, form.src_offset
     return tuple(
         each._replace(dst_offset=each.dst_offset + to, src_offset=each.src_offset + start)
-        for each in plan(form, (dst + to) % 16, (src + start) % 16, tuning=tuned)
+        for each in plan(form, (dst + to) % 16, (src + start) % 16)
     )
 
 

@@ -25,7 +25,7 @@ def compiled(plan: Plan, device: Device) -> bytes:
 
     ImportError without Numba for CUDA, CUDAError if the driver cannot link it.
     """
-    code = build.cubin(build.ptx(plan), device)
+    code = build.cubin(build.ptx(plan, device.capability), device)
     disk.write(_path(plan, device.capability), code)
     return code
 

@@ -66,28 +66,25 @@ def split(ops: Any, width: int, channels: int, kept: tuple[int, ...], axes: int)
     return kernel
 
 
-def merge(
-    ops: Any, width: int, channels: int, axes: int, dense: bool = False, pieces: int = 1
-) -> Any:
+def merge(ops: Any, width: int, channels: int, axes: int, dense: bool = False) -> Any:
     """Make the kernel that merges channels (CHW to HWC); width and channels as for `split`.
 
     A thread loads one vector of each channel and interleaves them in registers; the results of a
     block go through shared memory, so that the stores of a warp are dense. `axes`: of the nest of a
-    channel's vectors, at least 1. `dense`: the whole destination is one run. `pieces`: 1 or 2
-    vectors of a channel per thread; 2 along one axis, see ``indices.even``.
+    channel's vectors, at least 1. `dense`: the whole destination is one run.
 
     ``extents``: the number of pieces, vectors per row of the destination, then the nest, whose
     innermost axis is a row of pieces; vectors per row are the first of the `divisions`; ``steps``:
-    from channel to channel in the source, from piece to piece of a thread there, then the nest.
+    from channel to channel in the source, then the nest.
     Everything is a multiple of 16 bytes.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     store, fetch, stage = ops.st[16], ops.lds[16], ops.sts[16]
     quotient, vectors = divide(ops), _vectors(ops, channels)
-    place = decode(ops, axes, extent=2, pair=2, step=2)
-    outer: Any = decode(ops, axes - 1, extent=3, pair=4, step=4) if axes > 1 else None
+    place = decode(ops, axes, extent=2, pair=2, step=1)
+    outer: Any = decode(ops, axes - 1, extent=3, pair=4, step=3) if axes > 1 else None
     together = ops.permute(join_table(width, channels), 4 * channels)
-    words = pieces * THREADS * channels * 4
+    words = THREADS * channels * 4
     # Vectors are swapped within 128 bytes, so that 8 staging threads use 32 banks: with 2 channels
     # they would use every second vector of 16, with 4 every fourth of 32.
     turn = {2: 1, 3: 0, 4: 3}[channels]
@@ -110,19 +107,14 @@ def merge(
     def kernel(dst, src, extents, divisions, steps):
         sm = cuda.shared.array(words, u32, alignment=16)
         t = i32(cuda.threadIdx.x)
-        start = i32(i32(cuda.blockIdx.x) * (pieces * THREADS))
+        start = i32(i32(cuda.blockIdx.x) * THREADS)
         e = i32(start + t)
         if e < extents[0]:
             _, at = place(e, extents, divisions, steps)
             at += src
-            v = vectors(at, steps[0])
-            if pieces > 1:
-                w = vectors(at + steps[1], steps[0])
-            staged(sm, t, v)
-            if pieces > 1:
-                staged(sm, i32(t + THREADS), w)
+            staged(sm, t, vectors(at, steps[0]))
         cuda.syncthreads()
-        for k in range(pieces * channels):
+        for k in range(channels):
             n = i32(start * channels + k * THREADS + t)
             if n < i32(extents[0] * channels):
                 vector = fetch(sm, spot(i32(k * THREADS + t)))

@@ -17,7 +17,7 @@ from typing import Any
 
 #: The oldest driver, by ``cuDriverGetVersion``: CUDA 12.0, the first with libraries
 #: (``cuLibraryLoadData``), which work for every device.
-LEAST = 12000
+OLDEST_DRIVER = 12000
 
 _NAMES: dict[str, tuple[str, ...]] = {"win32": ("nvcuda.dll",)}
 _LINUX = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
@@ -256,7 +256,7 @@ def _symbols(library: ctypes.CDLL) -> Callable[[str], int]:
 
 
 def _too_old(version: int) -> str | None:
-    if version >= LEAST:
+    if version >= OLDEST_DRIVER:
         return None
     return (
         f"NVIDIA's driver is too old: it has CUDA {version // 1000}.{version % 1000 // 10}: "

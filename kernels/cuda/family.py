@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from arraybridge.kernels.cuda.box import box
+from arraybridge.kernels.cuda.box_kernel import box
 from arraybridge.kernels.cuda.channels import merge, split
 from arraybridge.kernels.cuda.plain import plain
 from arraybridge.kernels.cuda.rows import rows
@@ -37,12 +37,12 @@ class Member(NamedTuple):
 
 
 FAMILY: dict[str, Member] = {
-    "rows": Member(rows, ("width", "axes", "mode", "item", "even", "hints"), 4),
+    "rows": Member(rows, ("width", "axes", "mode", "item", "even"), 4),
     "gather": Member(rows, ("width", "axes"), 4),  # for any nest
-    "shift": Member(shift, ("unit", "axes", "mode", "even", "by"), 6),
-    "tile": Member(tile, ("width", "columns", "axes", "size", "hints"), 6),
-    "plain": Member(plain, ("width", "columns", "axes", "staging"), 6),
+    "shift": Member(shift, ("unit", "axes", "mode", "even"), 6),
+    "tile": Member(tile, ("width", "columns", "axes"), 6),
+    "plain": Member(plain, ("width", "columns", "axes"), 6),
     "split": Member(split, ("width", "channels", "kept", "axes"), 6),
-    "merge": Member(merge, ("width", "channels", "axes", "dense", "pieces"), 6),
-    "box": Member(box, ("width", "run", "places", "lines", "axes", "staging"), 5),
+    "merge": Member(merge, ("width", "channels", "axes", "dense"), 6),
+    "box": Member(box, ("width", "run", "places", "lines", "axes"), 5),
 }

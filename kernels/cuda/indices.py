@@ -36,24 +36,23 @@ def even(axes: Sequence[Axis], pieces: int) -> tuple[int, int] | None:
     return None
 
 
-def staged(ops: Any, staging: str, width: int) -> tuple[Any, Any, Any]:
-    """Return the functions that move `width` bytes to shared memory.
+def staged(ops: Any, width: int) -> tuple[Any, Any, Any]:
+    """Return the functions that move `width` bytes, 4 or 8, to shared memory.
 
     Call ``stage(sm, offset, load(address))``, and ``synchronize()`` before other threads read it.
-    With ``"cp.async"``, ``load`` returns the address, and ``stage`` copies from there.
+    If the device copies asynchronously, ``load`` only returns the address, and ``stage`` copies
+    from there, so that all loads are in flight at once.
     """
-    asynchronous = staging == "cp.async"
     barrier, wait = ops.cuda.syncthreads, ops.wait_async
+    if wait is None:
+        return ops.ld[width], ops.sts[width], barrier
 
     @ops.device
     def synchronize():
-        if asynchronous:
-            wait()
+        wait()
         barrier()
 
-    if asynchronous:
-        return ops.i64, ops.copy_async[width], synchronize
-    return ops.ld[width], ops.sts[width], synchronize
+    return ops.i64, ops.copy_async[width], synchronize
 
 
 def divide(ops: Any) -> Any:

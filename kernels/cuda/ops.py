@@ -68,10 +68,10 @@ def _load(width: int) -> Any:
     return load
 
 
-def _load_vector(hint: str = "") -> Any:
+def _load_vector() -> Any:
     """Load 16 bytes in PTX: LLVM would narrow a vector with unused elements."""
     kind = ir.FunctionType(ir.LiteralStructType([_I32] * 4), [_I64])
-    text = f"ld.global.nc{hint}.v4.u32 {{$0, $1, $2, $3}}, [$4];"
+    text = "ld.global.nc.v4.u32 {$0, $1, $2, $3}, [$4];"
 
     @intrinsic
     def load(typingctx: Any, address: Any) -> Any:
@@ -95,24 +95,6 @@ def _store(width: int) -> Any:
             return context.get_dummy_value()
 
         return types.void(types.int64, _VALUE[width]), codegen
-
-    return store
-
-
-def _store_streaming() -> Any:
-    """Store 16 bytes that are not read soon."""
-    kind = ir.FunctionType(ir.VoidType(), [_I64, *[_I32] * 4])
-    text = "st.global.cs.v4.u32 [$0], {$1, $2, $3, $4};"
-
-    @intrinsic
-    def store(typingctx: Any, address: Any, value: Any) -> Any:
-        def codegen(context: Any, builder: ir.IRBuilder, _: Any, args: Any) -> ir.Value:
-            parts = [builder.extract_value(args[1], i) for i in range(4)]
-            asm = ir.InlineAsm(kind, text, "l,r,r,r,r,~{memory}", side_effect=True)
-            builder.call(asm, [args[0], *parts])
-            return context.get_dummy_value()
-
-        return types.void(types.int64, _VALUE[16]), codegen
 
     return store
 
@@ -159,8 +141,7 @@ def _copy_async(width: int) -> Any:
     The copying thread then calls `_wait_async`, and all threads a barrier, before any reads it.
     """
     function = ir.FunctionType(ir.VoidType(), [_I32, _I64])
-    cache = "cg" if width == 16 else "ca"  # past L1 ("cg"), which PTX only has for 16 bytes
-    text = f"cp.async.{cache}.shared.global [$0], [$1], {width};"
+    text = f"cp.async.ca.shared.global [$0], [$1], {width};"
 
     @intrinsic
     def copy(typingctx: Any, array: Any, offset: Any, address: Any) -> Any:
@@ -247,32 +228,31 @@ def _device(function: Callable[..., Any]) -> Any:
     return cuda.jit(device=True, inline="always")(function)
 
 
-_LOAD, _STORE = _load_vector(), _store(16)
-_NO_ALLOCATE, _STREAM = _load_vector(".L1::no_allocate.L2::128B"), _store_streaming()
-
 #: The argument of a kernel's factory: see the module's docstring. ``ld``, ``st`` (global) and
-#: ``lds``, ``sts`` (shared) have one operation per width in bytes; ``hinted`` has a load and a
-#: store of 16 bytes, by cache hint: see `tuning.Tuning`.
+#: ``lds``, ``sts`` (shared) have one operation per width in bytes.
 OPS: Any = SimpleNamespace(
     cuda=cuda,
     i32=types.int32,
     i64=types.int64,
     u32=types.uint32,
-    ld={**{width: _load(width) for width in _WIDTHS[:-1]}, 16: _LOAD},
-    st={**{width: _store(width) for width in _WIDTHS[:-1]}, 16: _STORE},
-    hinted={
-        "": (_LOAD, _STORE),
-        "loads": (_NO_ALLOCATE, _STORE),
-        "stores": (_LOAD, _STREAM),
-        "both": (_NO_ALLOCATE, _STREAM),
-    },
+    ld={**{width: _load(width) for width in _WIDTHS[:-1]}, 16: _load_vector()},
+    st={width: _store(width) for width in _WIDTHS},
     lds={width: _load_shared(width) for width in _WIDTHS},
     sts={width: _store_shared(width) for width in _WIDTHS},
-    copy_async={width: _copy_async(width) for width in (4, 8, 16)},
-    wait_async=_wait_async,
+    copy_async={},
+    wait_async=None,
     prmt=_prmt,
     mulhi=_binary(lambda builder, args: _call(builder, "llvm.nvvm.mulhi.ui", args)),
     shr=_binary(lambda builder, args: builder.lshr(*args)),  # logical; Numba's has 64 bits
     permute=_permute,
     device=_device,
+)
+
+#: The operations of devices that copy asynchronously, from compute capability 8.0 on.
+OPS_ASYNC: Any = SimpleNamespace(
+    **{
+        **vars(OPS),
+        "copy_async": {width: _copy_async(width) for width in (4, 8)},
+        "wait_async": _wait_async,
+    }
 )

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide, staged
-from arraybridge.kernels.cuda.tile import SIZE
+from arraybridge.kernels.cuda.tile import TILE_BYTES
 
 #: Bytes per item -> widths of a tile in items, along the source's run; preferred shapes first.
 PLAIN: dict[int, tuple[int, ...]] = {4: (64, 32, 128), 8: (32, 64)}
 
 
-def plain(ops: Any, width: int, columns: int, axes: int, staging: str = "registers") -> Any:
+def plain(ops: Any, width: int, columns: int, axes: int) -> Any:
     """Make the kernel that transposes tiles item by item, 32 adjacent items on both sides.
 
     The tile is in shared memory as in the source, with rows padded by one item: 32 threads that
     read down a column use 32 different banks. `width`: bytes per item, 4 or 8; `columns`: the width
-    of a tile in items, see `PLAIN`; `staging`: see `tuning.Tuning`; the rest as for `tile`.
+    of a tile in items, see `PLAIN`; `axes` as for `tile`.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
-    load, stage, synchronize = staged(ops, staging, width)
+    load, stage, synchronize = staged(ops, width)
     store, fetch = ops.st[width], ops.lds[width]
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=4, step=2)
-    rows = SIZE // width // columns
+    rows = TILE_BYTES // width // columns
     row = (columns + 1) * width  # bytes
     words = rows * row // 4
     warp = 32 * width  # adjacent bytes

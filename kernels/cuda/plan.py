@@ -6,41 +6,38 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import gcd, prod
 
-from arraybridge.kernels.cuda.boxes import plan_box
+from arraybridge.kernels.cuda.box_plan import plan_box
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import even, outer
 from arraybridge.kernels.cuda.plain import PLAIN
-from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
+from arraybridge.kernels.cuda.plan_types import MAX_PIECES, THREADS, Axis, Plan, division
 from arraybridge.kernels.cuda.rows import PIECES
 from arraybridge.kernels.cuda.shift import PIECES as SHIFTED
-from arraybridge.kernels.cuda.tile import SIZE, TILE
-from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
+from arraybridge.kernels.cuda.tile import TILE, TILE_BYTES
 from arraybridge.layout import Canonical
 
 #: Bytes from which on an item is a row.
-ROW = 64
+MIN_ROW_BYTES = 64
 
 #: Bytes up to which items are copied one by one: tiling would save less than a launch costs.
-SMALL = 32768
+MAX_UNTILED_BYTES = 32768
 
 #: Pieces from which on a thread has `PIECES` of them: two blocks per multiprocessor, of 128.
-_MANY = 2 * 128 * PIECES * THREADS
+_MIN_UNROLLED_PIECES = 2 * 128 * PIECES * THREADS
 
 #: Tiles may be this many times as large as what they transpose.
-_WASTE = 2
+_MAX_TILE_WASTE = 2
 
 _VECTOR = 16
 
 
 @lru_cache(1024)
-def plan(
-    form: Canonical, dst: int, src: int, small: int = SMALL, tuning: Tuning = DEFAULT
-) -> tuple[Plan, ...]:
+def plan(form: Canonical, dst: int, src: int, small: int = MAX_UNTILED_BYTES) -> tuple[Plan, ...]:
     """Return the launches that copy a nest, in any order; none if there is nothing to copy.
 
     Pass the addresses `dst` and `src` of the first items modulo 16, so that the cache works for
     all. Up to `small` bytes a copy is not worth tiling. There is one launch, unless the nest has
-    more than about ``MOST`` bytes.
+    more than about ``MAX_PIECES`` bytes.
     """
     if 0 in form.shape:
         return ()
@@ -51,7 +48,7 @@ def plan(
     axes = [axis for axis in axes if axis.dst]
     made = []
     for part, to, at in _parts(axes, form.itemsize, 0, repeated):
-        one = _one(part, form.itemsize, (dst + to) % _VECTOR, (src + at) % _VECTOR, small, tuning)
+        one = _one(part, form.itemsize, (dst + to) % _VECTOR, (src + at) % _VECTOR, small)
         made.append(one._replace(dst_offset=one.dst_offset + to, src_offset=one.src_offset + at))
     return tuple(made)
 
@@ -60,7 +57,7 @@ def _parts(
     axes: list[Axis], item: int, dst_offset: int, src_offset: int
 ) -> Iterator[tuple[list[Axis], int, int]]:
     """Yield a nest and its offsets, halved along the outermost axis while it is too large."""
-    if not axes or item * prod([axis.extent for axis in axes]) <= MOST:
+    if not axes or item * prod([axis.extent for axis in axes]) <= MAX_PIECES:
         yield axes, dst_offset, src_offset
         return
     *inner, (extent, dst, src) = axes
@@ -72,22 +69,22 @@ def _parts(
         yield from _parts(part, item, dst_offset + first * dst, src_offset + first * src)
 
 
-def _one(axes: list[Axis], item: int, dst: int, src: int, small: int, tuning: Tuning) -> Plan:
+def _one(axes: list[Axis], item: int, dst: int, src: int, small: int) -> Plan:
     """Plan a nest that fits one launch: axes innermost first, addresses modulo 16."""
     if not axes:
         return Plan("memcpy", (), 1, steps=(item,))
     width = gcd(item, _common(dst, src, *[a.dst for a in axes], *[a.src for a in axes]))
     tiled = item * prod([axis.extent for axis in axes]) > small
-    if item >= ROW:
-        return _runs(axes, item, width, dst, src, tiled, tuning)
+    if item >= MIN_ROW_BYTES:
+        return _runs(axes, item, width, dst, src, tiled)
     if item > width:
         axes = [Axis(item // width, width, width), *axes]
     nest = axes, width, dst, src
     made = None
     if axes[0].dst == width:
-        made = _stream(*nest, tuning) or _split(*nest) or _merge(*nest, tuning)
+        made = _stream(*nest) or _split(*nest) or _merge(*nest)
         if made is None and tiled:
-            made = _transpose(*nest, tuning) or plan_box(*nest, tuning)
+            made = _transpose(*nest) or plan_box(*nest)
     return made or _pieces("gather", width, axes)
 
 
@@ -96,40 +93,31 @@ def _common(*numbers: int) -> int:
     return gcd(_VECTOR, *numbers)
 
 
-def _runs(
-    axes: list[Axis], length: int, width: int, dst: int, src: int, tiled: bool, tuning: Tuning
-) -> Plan:
+def _runs(axes: list[Axis], length: int, width: int, dst: int, src: int, tiled: bool) -> Plan:
     """Plan runs of bytes that are contiguous on both sides."""
     if width < _VECTOR and tiled:
-        boxed = plan_box([Axis(length // width, width, width), *axes], width, dst, src, tuning)
+        boxed = plan_box([Axis(length // width, width, width), *axes], width, dst, src)
         if boxed is not None:
             return boxed
-    if width >= 8 or length < 2 * ROW or not tiled:
+    if width >= 8 or length < 2 * MIN_ROW_BYTES or not tiled:
         vectors = length // width
         within = [Axis(vectors, width, width)] if vectors > 1 else []
-        return _pieces("rows", width, [*within, *axes], tuning=tuning)
-    return _shifted("copy", width, length, axes, dst, src, tuning)
+        return _pieces("rows", width, [*within, *axes])
+    return _shifted("copy", width, length, axes, dst)
 
 
-def _shifted(
-    mode: str, unit: int, length: int, axes: list[Axis], dst: int, src: int, tuning: Tuning
-) -> Plan:
+def _shifted(mode: str, unit: int, length: int, axes: list[Axis], dst: int) -> Plan:
     """Plan `shift` for runs of `length` bytes; `axes` are those outside the runs."""
     aligned = _common(dst, *[axis.dst for axis in axes])
     vectors = -(-(length + (_VECTOR - unit if aligned < _VECTOR else 0)) // _VECTOR)
     total = vectors * prod([axis.extent for axis in axes])
-    span = THREADS if total < _MANY else SHIFTED * THREADS
+    span = THREADS if total < _MIN_UNROLLED_PIECES else SHIFTED * THREADS
     within = [Axis(vectors, 0, 0)]
     alike = span > THREADS and even(within, SHIFTED) is not None
-    by = -1
-    if tuning.shift == "known" and mode != "fill":
-        sign = 1 if mode == "copy" else -1
-        if _common(*[axis.src - sign * axis.dst for axis in axes]) == _VECTOR:
-            by = (src - sign * dst + (unit if mode == "reverse" else 0)) % _VECTOR
     extents, divisions, steps = outer(axes)
     return Plan(
         "shift",
-        (unit, len(axes), mode, alike, by),
+        (unit, len(axes), mode, alike),
         -(-total // span),
         (total, span, vectors, length, *extents),
         (*division(vectors), *divisions),
@@ -137,19 +125,19 @@ def _shifted(
     )
 
 
-def _stream(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
+def _stream(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     """Plan an item repeated, or items in reverse order, along the destination's run."""
     (extent, _, step), outside = axes[0], axes[1:]
     length = extent * width
-    if step not in (0, -width) or length < ROW:
+    if step not in (0, -width) or length < MIN_ROW_BYTES:
         return None
     if step == 0 and _common(length, dst, *[axis.dst for axis in outside]) == _VECTOR:
         vectors = Axis(length // _VECTOR, _VECTOR, 0)
-        return _pieces("rows", _VECTOR, [vectors, *outside], "fill", width, tuning)
+        return _pieces("rows", _VECTOR, [vectors, *outside], "fill", width)
     if width == _VECTOR:
         return None
     mode = "fill" if step == 0 else "reverse"
-    return _shifted(mode, width, length, outside, dst, src, tuning)
+    return _shifted(mode, width, length, outside, dst)
 
 
 def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
@@ -157,7 +145,7 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     (extent, _, step), *rest = axes
     channels, crooked = divmod(step, width)
     length = extent * width
-    if crooked or not 2 <= channels <= 4 or length % _VECTOR or length < ROW or width > 8:
+    if crooked or not 2 <= channels <= 4 or length % _VECTOR or length < MIN_ROW_BYTES or width > 8:
         return None
     plane = next((a for a in rest if abs(a.src) == width and a.extent <= channels), None)
     first = src % _VECTOR // width
@@ -185,7 +173,7 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     )
 
 
-def _merge(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
+def _merge(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     """Plan merging two to four channels."""
     if len(axes) < 2 or width > 8:
         return None
@@ -194,28 +182,25 @@ def _merge(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> 
     if not 2 <= channels <= 4 or step != channels * width or near != width or length % _VECTOR:
         return None
     strides = [apart, *[axis.dst for axis in rest], *[axis.src for axis in rest]]
-    if length < ROW or _common(dst, src, *strides) < _VECTOR:
+    if length < MIN_ROW_BYTES or _common(dst, src, *strides) < _VECTOR:
         return None
     vectors = length // _VECTOR
     nest = [Axis(vectors, channels * _VECTOR, _VECTOR), *rest]
     total = prod([axis.extent for axis in nest])
     row = vectors * channels * _VECTOR  # bytes
     dense = all(axis.dst == row * prod([a.extent for a in rest[:k]]) for k, axis in enumerate(rest))
-    # Smaller items would need too many registers.
-    further = even(nest, tuning.merge) if width >= 4 else None
-    pieces = tuning.merge if further else 1
     extents, divisions, steps = outer(nest)
     return Plan(
         "merge",
-        (width, channels, len(nest), dense, pieces),
-        -(-total // (pieces * THREADS)),
+        (width, channels, len(nest), dense),
+        -(-total // THREADS),
         (total, vectors * channels, *extents),
         (*division(vectors * channels), *divisions),
-        (apart, further[1] if further else 0, *steps),
+        (apart, *steps),
     )
 
 
-def _transpose(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning) -> Plan | None:
+def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     """Plan tiles of two axes, one dense in the destination, the other in the source."""
     down = axes[0]
     across = next((axis for axis in axes[1:] if abs(axis.src) == width), None)
@@ -230,25 +215,27 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int, tuning: Tuning)
     aligned = _common(dst + dst_offset, src + src_offset, *strides)
     aligned = _common(aligned, down.extent * width, across.extent * width)
     tiled = aligned == _VECTOR
-    size = tuning.tile if tiled and (tuning.tile, width) in TILE else SIZE
-    widths = TILE.get((size, width)) if tiled else PLAIN.get(width)
+    widths = (TILE if tiled else PLAIN).get(width)
     if widths is None:
         return None
     # The shape that wastes the least of its tiles.
     high, wide, columns = min(
         [
-            (-(-down.extent // (size // width // columns)), -(-across.extent // columns), columns)
+            (
+                -(-down.extent // (TILE_BYTES // width // columns)),
+                -(-across.extent // columns),
+                columns,
+            )
             for columns in widths
         ],
         key=lambda tiles: tiles[0] * tiles[1],
     )
-    if high * wide * size > _WASTE * down.extent * across.extent * width:
+    if high * wide * TILE_BYTES > _MAX_TILE_WASTE * down.extent * across.extent * width:
         return None
-    chosen = (size, tuning.hints) if tiled else (tuning.plain,)
     extents, divisions, steps = outer(rest)
     return Plan(
         "tile" if tiled else "plain",
-        (width, columns, len(rest), *chosen),
+        (width, columns, len(rest)),
         high * wide * prod([axis.extent for axis in rest]),
         (down.extent, across.extent, high, wide, *extents),
         (*division(high), *division(wide), *divisions),
@@ -264,16 +251,15 @@ def _pieces(
     axes: list[Axis],
     mode: str = "copy",
     item: int = 16,
-    tuning: Tuning = DEFAULT,
 ) -> Plan:
     """Plan `rows` or `gather`."""
     total = prod([axis.extent for axis in axes])
-    span = THREADS if total < _MANY else PIECES * THREADS
+    span = THREADS if total < _MIN_UNROLLED_PIECES else PIECES * THREADS
     extents, divisions, steps = outer(axes)
     constants: tuple[object, ...] = (width, len(axes))
     if kernel == "rows":
         apart = even(axes, PIECES) if span > THREADS else None
-        constants = (*constants, mode, item, apart is not None, tuning.hints * (width == 16))
+        constants = (*constants, mode, item, apart is not None)
         steps = (*(apart or ()), *steps)
     return Plan(kernel, constants, -(-total // span), (total, span, *extents), divisions, steps)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 THREADS = 256
 
 #: The most pieces of work of one launch, so that an index past the end still fits in 32 bits.
-MOST = 2**31 - 4 * THREADS
+MAX_PIECES = 2**31 - 4 * THREADS
 
 
 class Axis(NamedTuple):

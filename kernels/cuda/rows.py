@@ -36,7 +36,6 @@ def rows(
     mode: str = "copy",
     item: int = 16,
     even: bool = False,
-    hints: str = "",
 ) -> Any:
     """Make the kernel that moves a nest piece by piece, in the order of the destination.
 
@@ -44,15 +43,14 @@ def rows(
     those of a thread are `THREADS` apart. A piece has `width` bytes: 1, 2, 4, 8 or 16; the nest has
     at least one of the `axes`. ``copy``: unchanged pieces. ``fill``: an item of `item` bytes,
     repeated over 16 bytes. `even`: the pieces of every thread are along one axis, see
-    ``indices.even``. `hints`: see `tuning.Tuning`.
+    ``indices.even``.
 
     ``extents``: the number of pieces, pieces per block (`THREADS` or `PIECES` times as many), then
     the nest, as `divisions` and `steps`: see ``indices.outer``. If `even`, ``steps`` begin with
     those between the pieces of a thread.
     """
     cuda, i32 = ops.cuda, ops.i32
-    load, store = ops.hinted[hints] if width == 16 else (ops.ld[width], ops.st[width])
-    load = ops.ld[item] if mode == "fill" else load
+    load, store = ops.ld[item if mode == "fill" else width], ops.st[width]
     place = decode(ops, axes, extent=2, step=2 if even else 0)
 
     spread: Any = filled(ops, item if mode == "fill" else 16)

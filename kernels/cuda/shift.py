@@ -12,17 +12,9 @@ from arraybridge.kernels.cuda.rows import filled
 PIECES = 2
 
 
-def _funnel(ops: Any, known: int) -> Any:
-    """Make ``funnel(words, by)``: 16 of 32 bytes, from byte `by` (0 to 15) on; or from `known`."""
+def _funnel(ops: Any) -> Any:
+    """Make ``funnel(words, by)``: 16 of 32 bytes, from byte `by` (0 to 15) on."""
     prmt, u32 = ops.prmt, ops.u32
-    if known >= 0:
-        chosen = ops.permute(tuple(range(known, known + 16)), 8)
-
-        @ops.device
-        def permuted(words, by):
-            return chosen(words)
-
-        return permuted
 
     @ops.device
     def funnel(words, by):
@@ -73,18 +65,14 @@ def _edge(ops: Any, unit: int) -> Any:
     return edge
 
 
-def shift(
-    ops: Any, unit: int, axes: int, mode: str = "copy", even: bool = False, by: int = -1
-) -> Any:
+def shift(ops: Any, unit: int, axes: int, mode: str = "copy", even: bool = False) -> Any:
     """Make the kernel that copies runs of bytes with any alignment of the two sides.
 
     A thread makes aligned vectors of 16 bytes of the destination, each from the two vectors of the
     source that contain it; the first and the last of a run are stored in pieces if they are
     incomplete. `unit`: bytes of which everything is a multiple, and (except for ``copy``) bytes per
     item: 1, 2, 4 or 8. ``fill``: a run repeats one item. ``reverse``: a run has the source's items,
-    beginning with `src`, backwards. `even`: both vectors of every thread are in one run. `by`: the
-    position, in bytes, of a vector of the destination in the first of the two of the source, if it
-    is always the same; else -1.
+    beginning with `src`, backwards. `even`: both vectors of every thread are in one run.
 
     ``extents``: the number of vectors, vectors per block (`THREADS` or `PIECES` times as many),
     vectors per run, bytes per run, then the nest of runs; vectors per run are the first of the
@@ -93,7 +81,7 @@ def shift(
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     load, store = ops.ld[16], ops.st[16]
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=2)
-    funnel, edge = _funnel(ops, by), _edge(ops, unit)
+    funnel, edge = _funnel(ops), _edge(ops, unit)
 
     further = 16 * THREADS if mode == "copy" else -16 * THREADS
 
@@ -124,8 +112,7 @@ def shift(
         aligned = at & ~15
         if (i < length) & (aligned + 16 > low):
             a = load(aligned)
-        two = (by > 0) | ((by < 0) & (aligned != at))
-        if two & (i < length) & (aligned + 16 < low + i64(length)):
+        if (aligned != at) & (i < length) & (aligned + 16 < low + i64(length)):
             b = load(aligned + 16)
         return (a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3])
 

@@ -7,22 +7,18 @@ from typing import Any
 from arraybridge.kernels.cuda.indices import decode, divide
 from arraybridge.kernels.cuda.plan_types import THREADS
 
-#: Bytes of a tile, unless a tuning has smaller ones.
-SIZE = 16384
+#: Bytes of a tile.
+TILE_BYTES = 16384
 
-#: Bytes of a tile and of an item -> widths of a tile in items, along the source's run; preferred
+#: Bytes of an item -> widths of a tile in items, along the source's run; preferred
 #: shapes first. Both sides have at least 128 bytes, and at most 64 chunks down: 8 warps read 8
 #: chunks of 4 columns each.
-TILE: dict[tuple[int, int], tuple[int, ...]] = {
-    (SIZE, 1): (128,),
-    (SIZE, 2): (64, 128),
-    (SIZE, 4): (64, 32, 128),
-    (SIZE, 8): (32, 64, 16, 128),
-    (SIZE, 16): (32, 16, 64, 128),
-    (8192, 2): (64,),
-    (8192, 4): (32, 64),
-    (8192, 8): (32, 16),
-    (8192, 16): (16, 32, 8),
+TILE: dict[int, tuple[int, ...]] = {
+    1: (128,),
+    2: (64, 128),
+    4: (64, 32, 128),
+    8: (32, 64, 16, 128),
+    16: (32, 16, 64, 128),
 }
 
 
@@ -83,27 +79,25 @@ def _quad(ops: Any, row: int) -> Any:
     return quad
 
 
-def tile(ops: Any, width: int, columns: int, axes: int, size: int = SIZE, hints: str = "") -> Any:
-    """Make the kernel that transposes tiles: 4 loads and 4 stores of 16 bytes per thread and 16 KB.
+def tile(ops: Any, width: int, columns: int, axes: int) -> Any:
+    """Make the kernel that transposes tiles: 4 loads and 4 stores of 16 bytes per thread.
 
     The tile is in shared memory as in the source, its rows along the source's run. Chunk c (16
     bytes) of row r is at chunk ``c ^ (r // G % 8)``, G the items of a chunk: 32 threads that read
     down their columns, and 8 that write their chunks, always use 32 different banks. A thread reads
     the items of a chunk down one column; for small items one word of columns at once, transposed in
     registers. `width`: bytes per item, 1 to 16; `columns`: the width of a tile in items, see
-    `TILE`; `axes`: of the nest of transposes; `size`: bytes of a tile, 8192 or 16384; `hints`: see
-    `tuning.Tuning`.
+    `TILE`; `axes`: of the nest of transposes.
 
     ``extents``: rows, columns, tiles down, tiles across, then the nest; the tiles are the first two
     `divisions`; ``steps``: from row to row in the source, from column to column in the destination,
     then the nest. Both extents and both sides are multiples of 16 bytes.
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
-    (load, store), stage = ops.hinted[hints], ops.sts[16]
+    load, store, stage = ops.ld[16], ops.st[16], ops.sts[16]
     quotient, place = divide(ops), decode(ops, axes, extent=4, pair=4, step=2)
-    rows = size // width // columns
-    words = size // 4
-    four = size == SIZE
+    rows = TILE_BYTES // width // columns
+    words = TILE_BYTES // 4
     items = 16 // width  # of a chunk
     cell = max(width, 4)  # bytes that a thread reads of a row
     abreast = cell // width  # columns in them
@@ -146,24 +140,21 @@ def tile(ops: Any, width: int, columns: int, axes: int, size: int = SIZE, hints:
         if (live_rows >= rows) & (live_columns >= columns):
             v0 = load(a)
             v1 = load(a + down)
-            if four:
-                v2 = load(a + 2 * down)
-                v3 = load(a + 3 * down)
+            v2 = load(a + 2 * down)
+            v3 = load(a + 3 * down)
             stage(sm, s, v0)
             stage(sm, s1, v1)
-            if four:
-                stage(sm, s2, v2)
-                stage(sm, s3, v3)
+            stage(sm, s2, v2)
+            stage(sm, s3, v3)
         elif i32(c * items) < live_columns:
             if r < live_rows:
                 stage(sm, s, load(a))
             if i32(r + apart) < live_rows:
                 stage(sm, s1, load(a + down))
-            if four:
-                if i32(r + 2 * apart) < live_rows:
-                    stage(sm, s2, load(a + 2 * down))
-                if i32(r + 3 * apart) < live_rows:
-                    stage(sm, s3, load(a + 3 * down))
+            if i32(r + 2 * apart) < live_rows:
+                stage(sm, s2, load(a + 2 * down))
+            if i32(r + 3 * apart) < live_rows:
+                stage(sm, s3, load(a + 3 * down))
         cuda.syncthreads()
 
         lane = i32(t & 31)

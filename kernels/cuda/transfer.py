@@ -22,7 +22,7 @@ from arraybridge.kernels.cuda.driver import CUDAError
 from arraybridge.layout import c_strides
 
 #: Bytes of a pinned block, and the number of blocks.
-BLOCK, BLOCKS = 8 << 20, 3
+BLOCK_BYTES, BLOCKS = 8 << 20, 3
 
 _PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE: pinned for every device
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
@@ -88,19 +88,19 @@ def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> N
     cuda = driver.installed()
     lane = context.handle(stream)
     with _ring(device, lane) as ring:
-        starts = range(0, nbytes, BLOCK)
+        starts = range(0, nbytes, BLOCK_BYTES)
         for turn in range(len(starts) + len(ring)):
             block = ring[turn % len(ring)]
             if turn >= len(ring):  # the block of one round ago
-                at = BLOCK * (turn - len(ring))
+                at = BLOCK_BYTES * (turn - len(ring))
                 if at < nbytes:
                     cuda.cuEventSynchronize(block.event)
-                    cpu.copy_run(dst + at, block.address, min(BLOCK, nbytes - at))
+                    cpu.copy_run(dst + at, block.address, min(BLOCK_BYTES, nbytes - at))
             if turn < len(starts):
                 at = starts[turn]
                 if turn < len(ring):  # an upload from it, on another stream, may be in progress
                     cuda.cuStreamWaitEvent(lane, block.event, 0)
-                cuda.cuMemcpyDtoHAsync(block.address, src + at, min(BLOCK, nbytes - at), lane)
+                cuda.cuMemcpyDtoHAsync(block.address, src + at, min(BLOCK_BYTES, nbytes - at), lane)
                 cuda.cuEventRecord(block.event, lane)
 
 
@@ -127,7 +127,7 @@ def move(
 def slices(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Cut an array into slices of at most `BLOCK` bytes that follow each other in C order.
+    """Cut an array into slices of at most `BLOCK_BYTES` bytes that follow each other in C order.
 
     Yields the bytes from the start of the C-contiguous result, the bytes from the first item of the
     strided array, and the slice's extents, with as many axes as the array.
@@ -135,14 +135,14 @@ def slices(
     if 0 in shape:
         return
     axis, inner = len(shape), itemsize  # axes from `axis` on are whole in every slice
-    while axis and inner * shape[axis - 1] <= BLOCK:
+    while axis and inner * shape[axis - 1] <= BLOCK_BYTES:
         axis -= 1
         inner *= shape[axis]
     if not axis:
         yield 0, 0, shape
         return
     cut = axis - 1
-    most = max(BLOCK // inner, 1)
+    most = max(BLOCK_BYTES // inner, 1)
     offset = 0
     for index in product(*map(range, shape[:cut])):
         outer = sum(map(int.__mul__, index, strides))
@@ -188,7 +188,7 @@ def _pinned() -> list[_Block]:
     try:
         for _ in range(BLOCKS):
             address, event = c_void_p(), c_void_p()
-            cuda.cuMemHostAlloc(address, BLOCK, _PORTABLE)
+            cuda.cuMemHostAlloc(address, BLOCK_BYTES, _PORTABLE)
             try:
                 cuda.cuEventCreate(event, _DISABLE_TIMING)
             except BaseException:

@@ -84,7 +84,7 @@ def test_layouts_there_and_back(library, layout):
 def test_around_the_ring(blocks, library):
     """Less than a block, just one, more than the ring has."""
     place(library, image())
-    count = int(blocks * transfer.BLOCK) // 4
+    count = int(blocks * transfer.BLOCK_BYTES) // 4
     host = np.random.default_rng(0).random((count // 512, 512), np.float32)
     for x in (host, host.T, host[:, ::2]):
         y = ab.convert(x, library, device="cuda:0")

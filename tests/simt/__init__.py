@@ -1,8 +1,7 @@
-"""CUDA kernels without a GPU: their own source, interpreted in lockstep, checked and counted.
+"""CUDA kernels without a GPU: their own source, interpreted in lockstep and checked.
 
 `launch` runs one `Plan` on bytes at made-up addresses, as `memory` lays them out. Every access is
-checked as compute-sanitizer checks it, and more strictly: see `machine`. `transactions` counts what
-the accesses of a warp become: sectors of 32 bytes, passes through shared memory.
+checked as compute-sanitizer checks it, and more strictly: see `machine`.
 """
 
 from .launch import launch, ops

@@ -28,18 +28,18 @@ def launch(
     memory: Memory | None = None,
     *,
     blocks: Iterable[int] | None = None,
-    requests: list[Any] | None = None,
+    asynchronous: bool = True,
 ) -> None:
     """Run blocks of a kernel (by default all), and check each access: a Fault otherwise.
 
     `dst` and `src` are the caller's addresses, before the plan's offsets; without a memory, no
-    byte is there. To `requests` a chunk of blocks is added at a time: see `transactions`.
+    byte is there. `asynchronous`: whether the device copies to shared memory asynchronously.
     """
     _fits(plan)
     numbers = [tuple(np.int64(n) for n in part) for part in plan[3:6]]
     chosen = range(plan.grid) if blocks is None else list(blocks)
     for start in range(0, len(chosen), CHUNK):
-        machine = Machine(memory, chosen[start : start + CHUNK], None if requests is None else [])
+        machine = Machine(memory, chosen[start : start + CHUNK], asynchronous=asynchronous)
         kernel = factory(machine.ops, *plan.constants)
         call(
             kernel,
@@ -47,8 +47,6 @@ def launch(
             None,
         )
         machine.finish()
-        if requests is not None:
-            requests.append(machine.requests)
 
 
 def _fits(plan: Plan) -> None:

@@ -29,21 +29,20 @@ NOTHING |= {width: (np.int64(0),) * (width // 4) for width in (8, 16)}
 class Machine:
     """Threads of some blocks, side by side, and `ops`, which kernels are written in.
 
-    Without a memory every load gives zeros. `requests` is what `transactions` counts: the kind, the
-    bytes an access, threads and addresses of each operation.
+    Without a memory every load gives zeros. Without `asynchronous` the device is one that cannot
+    copy to shared memory past the registers.
     """
 
-    def __init__(self, memory: Any, blocks: Any, requests: list[Any] | None = None) -> None:
+    def __init__(self, memory: Any, blocks: Any, *, asynchronous: bool = True) -> None:
         self.memory = memory
         self.blocks = np.asarray(blocks, np.int64)
         self.threads = self.blocks.size * THREADS
         self.lanes = np.arange(self.threads)
-        self.requests = requests
         self.shared: list[Shared] = []
         self.random = np.random.default_rng(1)
-        self.ops = self._ops()
+        self.ops = self._ops(asynchronous)
 
-    def _ops(self) -> SimpleNamespace:
+    def _ops(self, asynchronous: bool) -> SimpleNamespace:
         cuda = SimpleNamespace(
             threadIdx=SimpleNamespace(x=self.lanes % THREADS),
             blockIdx=SimpleNamespace(x=np.repeat(self.blocks, THREADS)),
@@ -58,14 +57,10 @@ class Machine:
             **NUMBERS,
             ld={width: Op(f"ld[{width}]", self._load(width)) for width in WIDTHS},
             st={width: Op(f"st[{width}]", self._store(width)) for width in WIDTHS},
-            hinted=dict.fromkeys(
-                ("", "loads", "stores", "both"),
-                (Op("load", self._load(16)), Op("store", self._store(16))),
-            ),
             lds={width: Op(f"lds[{width}]", self._fetch(width)) for width in WIDTHS},
             sts={width: Op(f"sts[{width}]", self._stage(width)) for width in WIDTHS},
-            copy_async={w: Op(f"copy_async[{w}]", self._copy_async(w)) for w in (4, 8, 16)},
-            wait_async=Op("wait_async", self._wait_async),
+            copy_async={w: Op(f"copy_async[{w}]", self._copy_async(w)) for w in (4, 8)},
+            wait_async=Op("wait_async", self._wait_async) if asynchronous else None,
         )
 
     def finish(self) -> None:
@@ -84,10 +79,6 @@ class Machine:
             return self.lanes, value
         lanes = np.flatnonzero(mask)
         return lanes, value[lanes]
-
-    def _note(self, kind: str, width: int, lanes: np.ndarray, addresses: np.ndarray) -> None:
-        if self.requests is not None and lanes.size:
-            self.requests.append((kind, width, lanes, addresses))
 
     def _given(self, mask: Any, lanes: np.ndarray, width: int, words: np.ndarray) -> Any:
         """What was loaded as values: zeros in threads that took no part."""
@@ -119,7 +110,6 @@ class Machine:
     def _load(self, width: int) -> Any:
         def load(mask: Any, where: str, address: Any) -> Any:
             lanes, addresses = self._taking(mask, address)
-            self._note("ldg", width, lanes, addresses)
             aligned(addresses, width, "an address", where)
             if self.memory is None:
                 return NOTHING[width]
@@ -130,7 +120,6 @@ class Machine:
     def _store(self, width: int) -> Any:
         def store(mask: Any, where: str, address: Any, value: Any) -> None:
             lanes, addresses = self._taking(mask, address)
-            self._note("stg", width, lanes, addresses)
             aligned(addresses, width, "an address", where)
             words = self._taken(lanes, width, value, where)
             if self.memory is not None:
@@ -141,7 +130,6 @@ class Machine:
     def _fetch(self, width: int) -> Any:
         def fetch(mask: Any, where: str, shared: Any, offset: Any) -> Any:
             lanes, offsets = self._taking(mask, offset)
-            self._note("lds", width, lanes, offsets)
             loaded = self._one(shared, where).load(width, lanes, offsets, where)
             return (
                 NOTHING[width] if self.memory is None else self._given(mask, lanes, width, loaded)
@@ -152,7 +140,6 @@ class Machine:
     def _stage(self, width: int) -> Any:
         def stage(mask: Any, where: str, shared: Any, offset: Any, value: Any) -> None:
             lanes, offsets = self._taking(mask, offset)
-            self._note("sts", width, lanes, offsets)
             words = self._taken(lanes, width, value, where)
             self._one(shared, where).store(width, lanes, offsets, words, where)
 
@@ -162,8 +149,6 @@ class Machine:
         def copy(mask: Any, where: str, shared: Any, offset: Any, address: Any) -> None:
             lanes, addresses = self._taking(mask, address)
             _, offsets = self._taking(mask, offset)
-            self._note("ldg", width, lanes, addresses)
-            self._note("sts", width, lanes, offsets)
             aligned(addresses, width, "an address", where)
             if self.memory is None:
                 words = np.zeros((lanes.size, width // 4) if width > 4 else lanes.size, np.uint32)

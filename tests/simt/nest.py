@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ import numpy as np
 from arraybridge import layout
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import Plan
-from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
 
 from .launch import launch
 from .memory import DST, SRC, Memory
@@ -21,7 +18,7 @@ from .memory import DST, SRC, Memory
 __all__ = ["always", "copied", "planned"]
 
 plans = import_module("arraybridge.kernels.cuda.plan")
-boxes = import_module("arraybridge.kernels.cuda.boxes")
+boxes = import_module("arraybridge.kernels.cuda.box_plan")
 
 
 def always(*nest: object) -> float:
@@ -38,7 +35,6 @@ def planned(
     src: int,
     *,
     small: int = 0,
-    tuning: Tuning = DEFAULT,
     **settings: Any,
 ) -> tuple[tuple[Plan, ...], int, int]:
     """Plan a copy for the addresses of the items with indices 0; and to which offsets are added.
@@ -53,7 +49,7 @@ def planned(
             module = plans if hasattr(plans, name) else boxes
             stack.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, value)
-        return plans.plan.__wrapped__(form, dst % 16, src % 16, small, tuning), dst, src
+        return plans.plan.__wrapped__(form, dst % 16, src % 16, small), dst, src
 
 
 def copied(
@@ -64,12 +60,12 @@ def copied(
     dst_start: int = 0,
     src_start: int = 0,
     *,
-    factories: Mapping[str, Any] = MappingProxyType({}),
+    asynchronous: bool = True,
     **settings: Any,
 ) -> tuple[Plan, ...]:
     """Copy a nest as the planner says: AssertionError unless every byte is right. What was run.
 
-    `factories` are used instead of the family's own, by the names of kernels; else as `planned`.
+    `asynchronous` as of `launch`, the rest as of `planned`.
     """
     memory = Memory(shape, dst_strides, src_strides, itemsize, dst_start, src_start)
     before = memory.source.copy()
@@ -80,8 +76,7 @@ def copied(
         if one.kernel == "memcpy":
             _by_driver(memory, dst + one.dst_offset, src + one.src_offset, *one.steps)
         else:
-            factory = factories.get(one.kernel, FAMILY[one.kernel].factory)
-            launch(one, factory, dst, src, memory)
+            launch(one, FAMILY[one.kernel].factory, dst, src, memory, asynchronous=asynchronous)
     memory.check()
     assert np.array_equal(memory.source, before)
     return plans

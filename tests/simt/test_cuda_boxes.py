@@ -2,18 +2,16 @@
 
 import numpy as np
 
-from arraybridge.kernels.cuda import boxes
-from arraybridge.kernels.cuda.box import DIVISIONS, EXTENTS, SHARED, STEPS, box
-from arraybridge.kernels.cuda.boxes import plan_box, short
+from arraybridge.kernels.cuda import box_plan
+from arraybridge.kernels.cuda.box_kernel import DIVISIONS, EXTENTS, SHARED_BYTES, STEPS
+from arraybridge.kernels.cuda.box_plan import plan_box, short
 from arraybridge.kernels.cuda.plan_types import Axis
-from tests.simt import launch
 from tests.simt.nest import always
-from tests.simt.transactions import traffic
 
 
 def test_numbers_of_a_plan(monkeypatch):
     """Everything fits its type, for nests that no memory here would hold."""
-    monkeypatch.setattr(boxes, "otherwise", always)
+    monkeypatch.setattr(box_plan, "otherwise", always)
     random = np.random.default_rng(1)
     found = 0
     for _ in range(500):
@@ -48,7 +46,7 @@ def test_numbers_of_a_plan(monkeypatch):
 
 
 def test_lines_further_apart_than_32_bits(monkeypatch):
-    monkeypatch.setattr(boxes, "otherwise", always)
+    monkeypatch.setattr(box_plan, "otherwise", always)
     axes = Axis(3, 4, 3 << 30), Axis(1 << 20, 12, 4)
     plan = plan_box(axes, 4, 0, 0)
     assert plan is not None
@@ -66,19 +64,7 @@ def test_short_divisions():
 
 
 def test_shared_memory_lets_blocks_share_a_multiprocessor():
-    assert SHARED <= 24576
-
-
-def test_words_of_bytes_meet_in_few_banks():
-    """Sides of odd transposes that are multiples of 16: whatever the pitch, lanes meet in two."""
-    random = np.random.default_rng(0)
-    for item, outer in ((1, 2000), (1, 4096), (2, 2000)):
-        axes = Axis(1020, item, outer * item), Axis(outer, 1020 * item, item)
-        plan = plan_box(axes, item, 0, 0)
-        blocks = [int(n) for n in random.integers(0, plan.grid, 4)]
-        requests = []
-        launch(plan, box, 2**41, 2**40, None, blocks=blocks, requests=requests)
-        assert traffic(requests).conflicts <= 2.7
+    assert SHARED_BYTES <= 24576
 
 
 def test_what_boxes_do_not_pay_for():

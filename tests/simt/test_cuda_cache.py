@@ -31,7 +31,7 @@ def compiled(monkeypatch) -> list:
     """What was compiled."""
     made = []
 
-    def ptx(plan):
+    def ptx(plan, capability):
         made.append((plan.kernel, plan.constants))
         return stub_driver.ptx(plan)
 
@@ -205,7 +205,7 @@ for plan in plans.values():
 
 
 def test_ptx(text):
-    """For every device and driver; the machine code of seven is in test_cuda_machine_code.py."""
+    """For every device and driver."""
     assert re.findall(r"^\.(?:version|target) .*", text, re.MULTILINE) == [
         ".version 8.0",
         ".target sm_75",
@@ -252,7 +252,7 @@ assert "row_stack" not in vars(numpy)
 
 
 def test_numba_that_does_not_work(folder, monkeypatch):
-    def broken(plan):
+    def broken(plan, capability):
         raise AttributeError("module 'numpy' has no attribute 'row_stack'")
 
     monkeypatch.setattr(build, "_compiled", broken)

@@ -11,7 +11,7 @@ from time import sleep
 import pytest
 
 from arraybridge.kernels import cuda
-from arraybridge.kernels.cuda import build, context, driver, tuning
+from arraybridge.kernels.cuda import build, context, driver
 from tests.support import stub_driver
 from tests.support.processes import python
 from tests.support.stub_driver import Call, Stub
@@ -112,14 +112,14 @@ class TestCalls:
     def test_offsets_and_arguments(self, stub, monkeypatch, layout, most):
         """Of each launch; `simt/test_kernels_cuda.py` runs what is planned."""
         plans = import_module("arraybridge.kernels.cuda.plan")
-        monkeypatch.setattr(plans, "MOST", most or plans.MOST)
+        monkeypatch.setattr(plans, "MAX_PIECES", most or plans.MAX_PIECES)
         plans.plan.cache_clear()
         seen = []
         stub.cuLaunchKernel = lambda *arguments: seen.append(stub.launched(*arguments))
         for dst, src in 2 * [(DST, SRC), (DST + 5 * layout[3], SRC + 3 * layout[3])]:
             seen.clear()
             cuda.copy(dst, src, *layout)
-            expected = cuda.plans(*layout, dst, src, tuning.of(stub.capabilities[0]))
+            expected = cuda.plans(*layout, dst, src)
             assert seen == [
                 (
                     one._replace(dst_offset=0, src_offset=0),
@@ -135,7 +135,7 @@ class TestCalls:
 
     def test_a_part_that_fails(self, stub, monkeypatch):
         plans = import_module("arraybridge.kernels.cuda.plan")
-        monkeypatch.setattr(plans, "MOST", 5000)
+        monkeypatch.setattr(plans, "MAX_PIECES", 5000)
         plans.plan.cache_clear()
         done = []
 
@@ -186,7 +186,7 @@ class TestThreads:
         assert sorted(seen) == sorted(expected)
 
     def test_layouts_that_are_forgotten_can_still_be_launched(self, stub, monkeypatch):
-        monkeypatch.setattr(cuda, "KEPT", 2)
+        monkeypatch.setattr(cuda, "MAX_CACHED_LAUNCHES", 2)
         for n in range(5):
             copied(stub, ((300, 400 + 4 * n), (1600 + 16 * n, 4), (4, 1200), 4))
         assert len(cuda._prepared) == 2

@@ -25,7 +25,7 @@ def gpu(monkeypatch, tmp_path):
     monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(build, "ptx", stub_driver.ptx)
     monkeypatch.setattr(cuda, "_missing", lambda: None)
-    monkeypatch.setattr(transfer, "BLOCK", 64)
+    monkeypatch.setattr(transfer, "BLOCK_BYTES", 64)
     with stub_driver.installed(Late((9, 0), (8, 0))) as gpu:
         yield gpu
 

@@ -213,7 +213,7 @@ def test_overlapping_memory_is_copied_first(gpu, a):
 
 @pytest.mark.parametrize("layout", [pytest.param(x, id=x.name) for x in small_layouts()])
 def test_strided_arrays_cross(gpu, a, b, layout, monkeypatch):
-    monkeypatch.setattr(transfer, "BLOCK", 4096)  # several rounds of the ring
+    monkeypatch.setattr(transfer, "BLOCK_BYTES", 4096)  # several rounds of the ring
     expected = layout.view(layout.base())
     route = ab.explain(expected, "gpua", device="cuda:0")
     assert (route.kind, route.nbytes) == ("transfer", expected.nbytes)
@@ -404,7 +404,7 @@ def test_of_several_cpus_the_one_that_was_asked_for(gpu, a):
 
 @pytest.fixture
 def no_nvvm(monkeypatch):
-    def failing(plan):
+    def failing(plan, capability):
         raise ImportError("Numba cannot compile for CUDA here: no NVVM")
 
     monkeypatch.setattr(build, "ptx", failing)
@@ -531,7 +531,7 @@ def test_a_transfer_within_a_transfer(gpu, a, b):
 
 @pytest.mark.parametrize("call", ["cuMemcpyHtoDAsync", "cuEventRecord", "cuEventSynchronize"])
 def test_a_transfer_that_fails_halfway(gpu, a, monkeypatch, call):
-    monkeypatch.setattr(transfer, "BLOCK", 32)
+    monkeypatch.setattr(transfer, "BLOCK_BYTES", 32)
     ab.convert(image(), "gpua", device="cuda:0")
     gpu.fail[call] = 719
     with pytest.raises(cuda.CUDAError, match=call):

@@ -76,7 +76,7 @@ def draw(seed: object, number: int, *, huge: bool = False) -> Case:
     """Draw a case. `huge` ones now and then are larger than what is streamed by default."""
     rng = Draw(seed, number)
     if huge and number % BLOCK == BLOCK - 1:
-        side = int((plans.STREAM * 1.1) ** 0.5)
+        side = int((plans.STREAM_MIN_BYTES * 1.1) ** 0.5)
         given = of_view(rng, (side, side // 4), (1, 0), 4)
         return Case("huge", given, True, None, 0, HOST, "default", "", 2, 0)
     family = rng.choice([*FAMILIES, "channels", "network", "network", "nest"])
@@ -84,7 +84,7 @@ def draw(seed: object, number: int, *, huge: bool = False) -> Case:
     given = FAMILIES[family](rng, limit)
     starts = [None, None, 0, 0, rng.randrange(1, 64)]
     nbytes = given.itemsize * prod(given.shape)
-    sliced = nbytes <= copying.ALONE or rng.random() < 0.5
+    sliced = nbytes <= copying.SINGLE_THREAD_MAX_BYTES or rng.random() < 0.5
     return Case(
         family,
         given,
@@ -264,9 +264,14 @@ def planned(case: Case):
     form = layout.canonical(*case.given)
     if 0 in form.shape:
         return None
-    stream = {"never": NEVER, "default": plans.STREAM}.get(case.stream, 0)
-    tiled = plans.TILED if case.stream == "default" else stream
-    forced = {**FORCED[case.force], "VECTOR": case.vector, "STREAM": stream, "TILED": tiled}
+    stream = {"never": NEVER, "default": plans.STREAM_MIN_BYTES}.get(case.stream, 0)
+    tiled = plans.STREAM_TILES_MIN_BYTES if case.stream == "default" else stream
+    forced = {
+        **FORCED[case.force],
+        "VECTOR": case.vector,
+        "STREAM_MIN_BYTES": stream,
+        "STREAM_TILES_MIN_BYTES": tiled,
+    }
     before = {name: getattr(plans, name) for name in forced}
     vars(plans).update(forced)
     try:
@@ -300,15 +305,15 @@ def run(case: Case) -> None:
     target = Pages(high - low, case.dst_start)
     target.bytes[:] = CANARY
     dst = target.address - low
-    before = copying.ALONE, copying.SLICE
+    before = copying.SINGLE_THREAD_MAX_BYTES, copying.MIN_SLICE_BYTES
     if case.slice:
-        copying.ALONE, copying.SLICE = 0, case.slice
+        copying.SINGLE_THREAD_MAX_BYTES, copying.MIN_SLICE_BYTES = 0, case.slice
     try:
         with pool.num_threads(case.threads):
             done = copying.copy_planned(dst + form.dst_offset, src + form.src_offset, plan)
             assert done, loader.unavailable()
     finally:
-        copying.ALONE, copying.SLICE = before
+        copying.SINGLE_THREAD_MAX_BYTES, copying.MIN_SLICE_BYTES = before
     _compare(target, dst, src, given)
 
 

@@ -397,7 +397,7 @@ class Stub:
         return _read(grid, arguments, *self.kernels[kernel])
 
 
-def ptx(plan: Plan) -> str:
+def ptx(plan: Plan, capability: tuple[int, int] = build.OLDEST) -> str:
     """In the place of `build.ptx`: no code, but what the stub must know to interpret the kernel."""
     lengths = len(plan.extents), len(plan.divisions), len(plan.steps)
     told = (plan.kernel, plan.constants, *lengths)

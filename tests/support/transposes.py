@@ -49,7 +49,7 @@ def cached(dtype: str = "f4") -> bool:
 def in_slices() -> None:
     """From now on copy on three threads: there shall be work for them."""
     pool.set_num_threads(3)
-    copying.ALONE = copying.SLICE = 1024  # bytes
+    copying.SINGLE_THREAD_MAX_BYTES = copying.MIN_SLICE_BYTES = 1024  # bytes
 
 
 def together(count: int, dtypes: list[str]) -> None:

@@ -53,7 +53,7 @@ def kept(filled: Path, monkeypatch) -> Path:
 
 class TestFoundAgain:
     def test_without_numba(self, warm: Path) -> None:
-        code = "sys.modules['arraybridge.kernels.cpu.nest'] = None\n"
+        code = "sys.modules['arraybridge.kernels.cpu.loops'] = None\n"
         assert python(code + 'print(cached(), "numba" in sys.modules)', warm) == "True False"
 
     def test_one_file_a_kernel(self, filled: Path) -> None:

@@ -162,8 +162,8 @@ class TestFace:
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
         monkeypatch.setattr(loader, "_kernels", {})
         monkeypatch.setattr(loader, "_unavailable", None)  # put back after the test
-        monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.nest", None)
-        monkeypatch.delattr("arraybridge.kernels.cpu.nest", raising=False)
+        monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.loops", None)
+        monkeypatch.delattr("arraybridge.kernels.cpu.loops", raising=False)
         rows, cols = 300, cpu.SMALL // 300 + 1
         given = Layout((rows, cols), (cols, 1), (1, rows), 1)
         assert cpu.describe(*given).startswith("tile")

@@ -18,7 +18,7 @@ def parted(monkeypatch):
     """Parts already of 64 KB, and the jobs of the pool counted."""
     jobs = []
     run = pool.copy_run
-    monkeypatch.setattr(copying, "PARTED", 1 << 16)
+    monkeypatch.setattr(copying, "PARALLEL_MIN_BYTES", 1 << 16)
     monkeypatch.setattr(pool, "copy_run", lambda *job, **how: (jobs.append(job), run(*job, **how)))
     with pool.num_threads(3):
         yield jobs

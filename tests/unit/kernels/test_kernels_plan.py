@@ -35,7 +35,7 @@ def big(shape, dtype="f4"):
 def machine(monkeypatch):
     """A machine with AVX-512 and a last cache of 32 MB."""
     monkeypatch.setattr(plans, "VECTOR", 64)
-    monkeypatch.setattr(plans, "STREAM", 1 << 24)
+    monkeypatch.setattr(plans, "STREAM_MIN_BYTES", 1 << 24)
     plans.plan.cache_clear()
     yield
     plans.plan.cache_clear()
@@ -113,12 +113,12 @@ def nests(draw) -> Layout:
 def test_no_part_is_more_than_its_kernel_can_do(
     given: Layout, vector: int, parts: int, streamed: bool
 ) -> None:
-    before = plans.STREAM, plans.VECTOR
-    plans.STREAM, plans.VECTOR = 0 if streamed else before[0], vector
+    before = plans.STREAM_MIN_BYTES, plans.VECTOR
+    plans.STREAM_MIN_BYTES, plans.VECTOR = 0 if streamed else before[0], vector
     try:
         made = plans.plan.__wrapped__(layout.canonical(*given))
     finally:
-        plans.STREAM, plans.VECTOR = before
+        plans.STREAM_MIN_BYTES, plans.VECTOR = before
     cuts.slices(made, 0, 0)
     cuts.slices(made, 0, 0, parts)
 
@@ -165,13 +165,13 @@ def test_a_buffer_that_is_too_small_is_refused() -> None:
 @settings(max_examples=100, deadline=None)
 @given(layouts(max_side=70, max_size=4000, zero_size=False), st.integers(1, 9), st.booleans())
 def test_slices_cover_everything_once(given: Layout, parts: int, streamed: bool) -> None:
-    before = plans.STREAM
-    plans.STREAM = 0 if streamed else before
+    before = plans.STREAM_MIN_BYTES
+    plans.STREAM_MIN_BYTES = 0 if streamed else before
     try:
         form = layout.canonical(*given)
         made = plans.plan.__wrapped__(form)
     finally:
-        plans.STREAM = before
+        plans.STREAM_MIN_BYTES = before
     whole = cells(cuts.slices(made, 0, 0)[0])
     cut = [cells(record) for record in cuts.slices(made, 0, 0, parts)]
     assert 1 <= len(cut) <= parts

@@ -49,7 +49,7 @@ def vector(request, monkeypatch):
 
 @pytest.fixture(params=[True, False], ids=["streamed", "cached"])
 def streamed(request, monkeypatch):
-    for name in ("STREAM", "TILED"):
+    for name in ("STREAM_MIN_BYTES", "STREAM_TILES_MIN_BYTES"):
         monkeypatch.setattr(plans, name, 0 if request.param else 1 << 60)
     plans.plan.cache_clear()
     yield request.param

@@ -167,7 +167,7 @@ class TestSettings:
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 5, 6}, raising=False)
         assert pool._default() == 3
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(999)), raising=False)
-        assert pool._default() == pool.MOST
+        assert pool._default() == pool.MAX_DEFAULT_THREADS
 
     def test_environment(self, monkeypatch) -> None:
         monkeypatch.setenv("ARRAYBRIDGE_NUM_THREADS", "6")

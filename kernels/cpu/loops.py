@@ -20,7 +20,7 @@ from numba import cfunc, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from arraybridge.kernels.cpu.inner import EMIT, Block, emit_lines, emit_part
+from arraybridge.kernels.cpu.microkernels import EMIT, Block, emit_lines, emit_part
 from arraybridge.kernels.cpu.plan_types import LINE, NEST, SCRATCH, Key
 from arraybridge.kernels.cpu.shuffle import INT, Vectors
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import NamedTuple
 
-from arraybridge.kernels.cuda.box import SHARED
-from arraybridge.kernels.cuda.box_cuts import Box
+from arraybridge.kernels.cuda.box_kernel import SHARED_BYTES
+from arraybridge.kernels.cuda.box_tiling import Box
 from arraybridge.kernels.cuda.plan_types import THREADS, Axis
 
 _SECTOR = 32
@@ -97,7 +97,7 @@ def pitches(
             size += pitch[k] * (extent[k] - 1)
         return size + _VECTOR - 1
 
-    if laid() > SHARED:
+    if laid() > SHARED_BYTES:
         return None
     # The indices of a warp's lanes: along the run, and at the places of other rows.
     unit = max(4, item)
@@ -121,7 +121,7 @@ def pitches(
     for k in box.lines:
         others, most, found = dict(pitch), 0, 0
         for extra[k] in range(0, 128, _VECTOR):
-            if laid() > SHARED or most == count:
+            if laid() > SHARED_BYTES or most == count:
                 break
             read = offsets({**others, k: others[k] + extra[k]})
             banks = len({x // unit % count for x in read})
@@ -132,7 +132,7 @@ def pitches(
     passes = _passes(offsets(pitch), unit)
     if passes > 1 and item < unit and box.run == 1 and box.lines:
         found, extra[0] = extra[0], 0
-        if laid() + _VECTOR * ((extent[0] - 1) // each) <= SHARED:
+        if laid() + _VECTOR * ((extent[0] - 1) // each) <= SHARED_BYTES:
             skew = [i // each * _VECTOR for i in digits[0]]
             skewed = _passes(list(map(int.__add__, offsets(pitch), skew)), unit)
             if skewed < passes:

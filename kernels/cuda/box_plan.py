@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from arraybridge.kernels.cuda import box as at
-from arraybridge.kernels.cuda.box_cuts import Box, cheapest, otherwise
-from arraybridge.kernels.cuda.box_lanes import pitches, rows
+from arraybridge.kernels.cuda import box_kernel as at
+from arraybridge.kernels.cuda.box_threads import pitches, rows
+from arraybridge.kernels.cuda.box_tiling import Box, cheapest, otherwise
 from arraybridge.kernels.cuda.indices import outer
-from arraybridge.kernels.cuda.plan_types import MOST, THREADS, Axis, Plan, division
-from arraybridge.kernels.cuda.tuning import DEFAULT, Tuning
+from arraybridge.kernels.cuda.plan_types import MAX_PIECES, THREADS, Axis, Plan, division
 
 _VECTOR = 16
 
@@ -25,26 +24,22 @@ def short(divisor: int, most: int) -> tuple[int, int]:
     return (1 << shift) // divisor + 1, shift
 
 
-def plan_box(
-    axes: Sequence[Axis], item: int, dst: int, src: int, tuning: Tuning = DEFAULT
-) -> Plan | None:
+def plan_box(axes: Sequence[Axis], item: int, dst: int, src: int) -> Plan | None:
     """Return the launch that copies a nest box by box; None if that does not pay.
 
     The axes are innermost first, in the order of the destination's strides; ``axes[0].dst ==
     item``. An item has 1, 2, 4, 8 or 16 bytes, which divide the addresses and all strides; `dst`
     and `src` are the addresses of the first items, modulo 16.
     """
-    if any(axis.extent > MOST for axis in axes):
+    if any(axis.extent > MAX_PIECES for axis in axes):
         return None
     best = cheapest(axes, item)
     if best is None or best.cost > otherwise(axes, item, dst, src):
         return None
-    return _laid_out(axes, item, dst, src, best, tuning.box)
+    return _laid_out(axes, item, dst, src, best)
 
 
-def _laid_out(
-    axes: Sequence[Axis], item: int, dst: int, src: int, box: Box, staging: str
-) -> Plan | None:
+def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> Plan | None:
     """Return the launch of a box."""
     a = box.run - 1
     places, lines, cut_a, cut_b = box.places, box.lines, box.cut_a, box.cut_b
@@ -144,7 +139,7 @@ def _laid_out(
     }  # fmt: skip
     outer_extents, outer_divisions, outer_steps = outer(rest)
     axes_of = len(run_pitch), len(places), len(line_pitch)
-    constants = (item, *axes_of, len(rest), staging)
+    constants = (item, *axes_of, len(rest))
     grid = pieces_a * pieces_b * prod([axis.extent for axis in rest])
     return Plan(
         "box",

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from arraybridge.kernels.cuda.indices import decode, divide, staged
+from arraybridge.kernels.cuda.indices import decode, divide
 from arraybridge.kernels.cuda.plan_types import THREADS
 
 #: Bytes of shared memory that a block has.
-SHARED = 24576
+SHARED_BYTES = 24576
 
 # A plan's extents. A and B are the outermost axes of the run and of the places: the grid cuts both
 # into pieces. A line spans a window of the source. A pitch is a step in shared memory; pitches,
@@ -58,15 +58,13 @@ SHARED = 24576
 ) = range(11)  # fmt: skip
 
 
-def box(
-    ops: Any, width: int, run: int, places: int, lines: int, axes: int, staging: str = "registers"
-) -> Any:
+def box(ops: Any, width: int, run: int, places: int, lines: int, axes: int) -> Any:
     """Make the kernel for items of `width` bytes.
 
     `run`: axes that make a run, 1 to 3, all whole except the last, A. `places`: axes that make the
     places, 0 to 2, all whole except the last, B; without them the places are chunks of the run.
     `lines`: axes of the run that are not dense in the source, 0 to 3; all others are within a line.
-    `axes`: other axes that the grid covers. `staging`: see `tuning.Tuning`.
+    `axes`: other axes that the grid covers.
 
     In shared memory a line keeps its address modulo 16, so that the position of an item is linear
     in its indices: a pitch is congruent to the stride, modulo 16. With ``x = digit0 * p0 + digit1 *
@@ -75,13 +73,13 @@ def box(
     """
     cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
     shr, prmt = ops.shr, ops.prmt
-    load, stage, synchronize = staged(ops, staging, 16)
+    load, stage = ops.ld[16], ops.sts[16]
     fetch, single = ops.lds[width], ops.st[width]
     items = max(4 // width, 1)  # items of a unit, which a lane writes at once
     unit = items * width
     bits = width.bit_length() - 1
     AT_ONCE = THREADS // (2 * items)  # places whose edges are written at once
-    store, words = ops.st[unit], SHARED // 4
+    store, words = ops.st[unit], SHARED_BYTES // 4
     quotient = divide(ops)
     outside = decode(ops, axes, EXTENTS, DIVISIONS, STEPS)
 
@@ -119,8 +117,6 @@ def box(
 
     @ops.device
     def maybe(address, there):
-        if staging == "cp.async":
-            return address
         zero = u32(0)
         v = (zero, zero, zero, zero)
         if there:
@@ -282,7 +278,7 @@ def box(
             if there3:
                 stage(sm, x3, v3)
             more = q < total
-        synchronize()
+        cuda.syncthreads()
         # A row of lanes writes at one place, the next row at the next.
         row = i32(shr(u32(t), divisions[BY_LANES + 1]))
         lanes = extents[LANES]

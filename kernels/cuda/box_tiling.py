@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import NamedTuple
 
-from arraybridge.kernels.cuda.box import SHARED
+from arraybridge.kernels.cuda.box_kernel import SHARED_BYTES
 from arraybridge.kernels.cuda.plan_types import Axis
 
 _SECTOR = 32  # the least bytes of a memory access
-_BUDGET_MOST = 17408  # bytes of the source in a box: about 4 vectors per thread
-_MOST_ITEMS = 2**14  # items of a run, for `short`
-_LARGEST = 32768  # bytes of a box in the destination, if the source is repeated
-_RUN = 64  # bytes of a run on both sides from which on no box is needed
-_LONG = 512  # bytes of a run, or of a line, that is long enough
-_NEAR = 32  # bytes: axes whose steps skip no sector of the source are in the window
+_MAX_SOURCE_BYTES = 17408  # bytes of the source in a box: about 4 vectors per thread
+_MAX_RUN_ITEMS = 2**14  # items of a run, for `short`
+_MAX_BOX_BYTES = 32768  # bytes of a box in the destination, if the source is repeated
+_MIN_DIRECT_BYTES = 64  # bytes of a run on both sides from which on no box is needed
+_LONG_BYTES = 512  # bytes of a run, or of a line, that is long enough
+_NEAR_BYTES = 32  # bytes: axes whose steps skip no sector of the source are in the window
 #: What an H100 can do while it moves 512 bytes at 3 TB/s: passes of the load-store units, and
 #: instructions per thread for 16 bytes.
 _WAVES, _INSTRUCTIONS = 79, 190
@@ -48,7 +48,7 @@ def cheapest(axes: Sequence[Axis], item: int) -> Box | None:
             if box and (best is None or box.cost < best.cost):
                 best = box
         length *= axes[count - 1].extent
-        if length >= _LONG:
+        if length >= _LONG_BYTES:
             break
     return best
 
@@ -58,11 +58,11 @@ def _window(axes: Sequence[Axis], item: int) -> list[int]:
     near, reach = [], item
     for k in sorted(range(len(axes)), key=lambda k: abs(axes[k].src)):
         stride = abs(axes[k].src)
-        if stride > max(_NEAR, 4 * item) if reach == item else stride > reach + _NEAR:
+        if stride > max(_NEAR_BYTES, 4 * item) if reach == item else stride > reach + _NEAR_BYTES:
             break
         near.append(k)
         reach += stride * (axes[k].extent - 1)
-        if reach > _LONG:
+        if reach > _LONG_BYTES:
             break
     return near
 
@@ -77,7 +77,7 @@ def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> Box 
     dense = {*range(count), *places} - {*lines}  # the axes that a line spans
     extent_a, _, stride_a = axes[a]
     inner = prod([axis.extent for axis in axes[:a]])
-    if inner > _MOST_ITEMS:
+    if inner > _MAX_RUN_ITEMS:
         return None
     extent_b, b_in_line, above = 1, 0, 1
     if places:
@@ -98,11 +98,15 @@ def _cut(axes: Sequence[Axis], item: int, count: int, window: list[int]) -> Box 
     best: Box | None = None
     for cut_b in _cuts(extent_b, b_in_line, least):
         line = least + b_in_line * (cut_b - 1)
-        most = min(extent_a, _MOST_ITEMS // inner, _LARGEST // (inner * above * cut_b * item))
+        most = min(
+            extent_a, _MAX_RUN_ITEMS // inner, _MAX_BOX_BYTES // (inner * above * cut_b * item)
+        )
         if a in lines:
-            most = min(most, SHARED // (others * (line + 31)), _BUDGET_MOST // (others * line))
+            most = min(
+                most, SHARED_BYTES // (others * (line + 31)), _MAX_SOURCE_BYTES // (others * line)
+            )
         else:
-            room = min(SHARED // others - 31, _BUDGET_MOST // others) - line
+            room = min(SHARED_BYTES // others - 31, _MAX_SOURCE_BYTES // others) - line
             if room < 0:
                 continue
             if a_in_line:
@@ -182,7 +186,7 @@ def otherwise(axes: Sequence[Axis], item: int, dst: int, src: int) -> float:
     """Return the cost of copying without a box, in the unit of `Box.cost`."""
     (extent, _, stride), *outside = axes
     length = extent * item
-    if stride != item or length < _RUN:
+    if stride != item or length < _MIN_DIRECT_BYTES:
         return _by_items(axes, item)
     cost = 2.0
     for start, steps in (
