@@ -114,10 +114,7 @@ def test_the_wheel_of_the_sdist_has_each_module_once(
     packed = {name for name in names if ".dist-info/" not in name}
     assert len(names) == len(set(names))
     native = {name for name in packed if name.startswith("arraybridge/_native.")}
-    assert packed - native == modules() | {
-        "arraybridge/py.typed",
-        "arraybridge/kernels/cuda/tuning.json",
-    }
+    assert packed - native == modules() | {"arraybridge/py.typed"}
     assert len(native) == compiled
     tags = wheel.stem.split("-")[-3:]
     if not compiled:
