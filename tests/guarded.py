@@ -1,7 +1,6 @@
 """Copies of drawn layouts between pages that fault, against NumPy; a command, and a test's engine.
 
-    make fuzz [MINUTES=60] [SEED=...]
-    python -m tests.guarded --minutes 60 --seed 7     an hour
+    python -m tests.guarded --minutes 60 --seed 7     copies for an hour
     python -m tests.guarded --seed 7 --case 1234      one case again
 
 Cases are drawn and run in a process of their own, which notes each before it runs it: a fault is

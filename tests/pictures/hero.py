@@ -1,7 +1,7 @@
 """One picture of what arraybridge does: a view, two copies and a refusal, each a real result.
 
 Beside each is what the library's own function does with the same array: found out as the picture is
-drawn, and so on the newest libraries by ``make test-newest``.
+drawn, and so on the newest libraries by ``make test VERSIONS=newest``.
 """
 
 from __future__ import annotations

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("program.py")
-ENTRY = "import sys; from arraybridge.installed import problem; sys.exit(problem())"
 
 # Every module by the names that the wheel lists; without its library a module says so, no more.
 IMPORTS = """\
@@ -71,7 +69,6 @@ def check(python: str, archive: Path, pins: Path, folder: Path, **env: str) -> s
     run(*pip, *asked, "--no-deps", archive, cwd=elsewhere, **env)
 
     run(*pip, "check", cwd=elsewhere)
-    run(there, "-I", "-c", ENTRY, cwd=elsewhere)
     (package,) = venv.glob("lib/*/site-packages/arraybridge")
     cache = {"ARRAYBRIDGE_CACHE_DIR": str(folder / "cache")}
     for turn in ("first", "again"):
@@ -81,13 +78,10 @@ def check(python: str, archive: Path, pins: Path, folder: Path, **env: str) -> s
         said = run(*command, "--version", cwd=elsewhere)
         if said.split()[1] not in archive.name:
             raise Failed(f"{command[-1]} --version: {said}")
-    run(*command, "explain", "--from", "numpy", "--to", "numpy", cwd=elsewhere)
-    info = json.loads(run(*command, "info", "--json", cwd=elsewhere))
-    told, problem = info["installation"], info["extension"]["problem"]
-    if told["folder"] != str(package.resolve()) or told["problems"]:
-        raise Failed(f"info says of the installation: {told}")
-    if problem != (None if archive.suffix == ".whl" else "it was not compiled"):
-        raise Failed(f"info says of the C extension: {info['extension']}")
+    run(*command, "info", cwd=elsewhere)
+    compiled = bool([*package.glob("_native.*")])
+    if compiled != (archive.suffix == ".whl"):
+        raise Failed(f"the C extension is {'' if compiled else 'not '}there")
 
     run(*pip, "uninstall", "-qy", "arraybridge-dlpack", cwd=elsewhere)
     if left := sorted(map(str, _files(venv) - before)):

@@ -1,23 +1,21 @@
-"""What an sdist and a wheel carry, and that the pins name what pyproject.toml asks for."""
+"""The lists of packages, pins and versions agree; make keeps off environments that it did not make.
+
+What the sdist and the wheel hold is checked by ``make release-check``.
+"""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
-import tarfile
 import tomllib
-import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 import arraybridge as ab
-from tests.release.contents import RELATIVE
 from tests.support.processes import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -35,94 +33,9 @@ def modules() -> set[str]:
     return {path.as_posix() for path in ours | kernels}
 
 
-def build(kind: str, source: Path, out: Path, **env: str) -> Path:
-    """Build an sdist or a wheel with the setuptools that is installed, in its own process."""
-    code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
-    # Windows has no UTF-8 either, where nobody asks for it.
-    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(out)],
-        cwd=source,
-        env=os.environ | plain | env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    (built,) = out.glob("*.tar.gz" if kind == "sdist" else "*.whl")
-    return built
-
-
 def test_every_package_is_listed() -> None:
     folders = {Path(name).parent.as_posix().replace("/", ".") for name in modules()}
     assert sorted(PYPROJECT["tool"]["setuptools"]["packages"]) == sorted(folders)
-
-
-@pytest.fixture(scope="module")
-def sdist(tmp_path_factory) -> Path:
-    """An sdist, unpacked: no git, no symlink, nothing but what was packed."""
-    folder = tmp_path_factory.mktemp("sdist")
-    checkout = folder / "checkout"
-    checkout.mkdir()
-    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, checkout)
-    # As if the repository had this public address.
-    settings = (checkout / "pyproject.toml").read_text()
-    settings = re.sub(r"^\[project\.urls\]\n(?:[^[\n].*\n)*", "", settings, flags=re.MULTILINE)
-    settings += '[project.urls]\nSource = "https://code.invalid/arraybridge/"\n'
-    (checkout / "pyproject.toml").write_text(settings)
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "arraybridge", checkout / "arraybridge", symlinks=True, ignore=ignore)
-    shutil.copytree(ROOT / "kernels", checkout / "kernels", ignore=ignore)
-    with tarfile.open(build("sdist", checkout, folder / "sdist")) as archive:
-        # Debian 12's Python 3.11.2 has no filters yet; 3.12 and 3.13 warn without one
-        filters = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-        archive.extractall(folder / "unpacked", **filters)
-    (source,) = (folder / "unpacked").iterdir()
-    return source
-
-
-def test_the_sdist_holds_the_c_sources_and_nothing_compiled(sdist: Path) -> None:
-    told = {path.name for path in (sdist / "arraybridge" / "native").glob("*.[ch]")}
-    assert told == {path.name for path in (ROOT / "arraybridge" / "native").glob("*.[ch]")} != set()
-    assert [path for path in sdist.rglob("*") if path.suffix in (".so", ".pyd", ".pyc")] == []
-
-
-HEADERS = Path(sysconfig.get_path("include"), "Python.h")
-NO_COMPILER = pytest.mark.skipif(
-    not (shutil.which("cc") and HEADERS.exists()), reason="needs a C compiler, and Python's headers"
-)
-
-
-@pytest.mark.parametrize(
-    "compiled", [pytest.param(True, marks=NO_COMPILER), False], ids=["compiler", "no-compiler"]
-)
-def test_the_wheel_of_the_sdist_has_each_module_once(
-    sdist: Path, tmp_path: Path, compiled: bool
-) -> None:
-    env = {} if compiled else {"CC": str(tmp_path / "no-compiler")}
-    source = shutil.copytree(sdist, tmp_path / "source")
-    wheel = build("wheel", source, tmp_path / "wheel", **env)
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-        told = archive.read(metadata).decode()
-    assert f"\nVersion: {ab.__version__}\n" in told
-    assert "](https://code.invalid/arraybridge/blob/" in told
-    assert not RELATIVE.findall(told.partition("\n\n")[2])
-
-    packed = {name for name in names if ".dist-info/" not in name}
-    assert len(names) == len(set(names))
-    native = {name for name in packed if name.startswith("arraybridge/_native.")}
-    assert packed - native == modules() | {"arraybridge/py.typed"}
-    assert len(native) == compiled
-    tags = wheel.stem.split("-")[-3:]
-    if not compiled:
-        assert tags == ["py3", "none", "any"]
-    else:
-        assert "any" not in tags
-        abi3 = not sysconfig.get_config_var("Py_GIL_DISABLED")
-        assert (tags[:2] == ["cp311", "abi3"]) is abi3, tags
 
 
 def requirement_names(requirements: Iterable[str]) -> set[str]:
@@ -185,3 +98,25 @@ def test_the_citation_names_this_version() -> None:
     assert [line for line in citation if line.startswith("date-released")] == [
         f"date-released: {day}" for day in date
     ]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("target", [".venv/.made", "clean"])
+def test_make_keeps_an_environment_of_somebody_else(target: str, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    mine = tmp_path / ".venv" / "MINE"
+    mine.parent.mkdir()
+    mine.touch()
+
+    def make() -> subprocess.CompletedProcess[str]:
+        command = ["make", target, f"PYTHON={sys.executable}"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    done = make()
+    assert mine.exists()
+    if target != "clean":
+        assert done.returncode
+        assert "make did not make it: move it away" in done.stderr
+    (tmp_path / ".venv" / ".making").touch()  # as an interrupted make leaves it
+    assert make().returncode == 0
+    assert not mine.exists()

@@ -1,8 +1,8 @@
-"""The stress program, and tests, on an extension built with sanitizers: ``make sanitize``.
+"""The stress program, and tests, on an extension built with sanitizers.
 
 AddressSanitizer and the one of undefined behaviour, then ThreadSanitizer, as far as the compiler
 has their libraries. Python itself and NumPy are not built with them. With the first two, any words
-for Python may follow: ``make fuzz-native`` passes ``-m tests.unit.native.fuzz 60``.
+for Python may follow: such as ``-m tests.unit.native.fuzz 60``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,143 @@
+"""The budget of lines, room by room: python -m tests.budget [--write]. `make lint` checks it.
+
+A room that grows beyond its limit is an error: let another shrink, and change both numbers here.
+``--write`` puts today's numbers into the table, for after a cut.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Whole parts of the repository; the sum of a part's rooms may be less.
+TOTALS = {"package": 28_000, "tests": 28_000, "benchmarks": 5_000, "targets of make": 14}
+#: Room -> lines of .py, .c and .h, blank ones and docstrings included.
+ROOMS = {
+    "arraybridge": 3_972,
+    "arraybridge/adapting": 1_673,
+    "arraybridge/array": 3_038,
+    "arraybridge/auditing": 910,
+    "arraybridge/cli": 1_716,
+    "arraybridge/core": 4_204,
+    "arraybridge/dlpack": 2_169,
+    "arraybridge/libraries": 2_563,
+    "arraybridge/libraries/array_api_strict": 371,
+    "arraybridge/libraries/cupy": 269,
+    "arraybridge/libraries/dask": 2_401,
+    "arraybridge/libraries/dpnp": 287,
+    "arraybridge/libraries/jax": 1_833,
+    "arraybridge/libraries/numpy": 690,
+    "arraybridge/libraries/torch": 2_750,
+    "arraybridge/native": 2_153,
+    "arraybridge/protocols": 2_058,
+    "arraybridge/xp": 4_696,
+    "benchmarks": 2_146,
+    "benchmarks/gpu": 2_666,
+    "kernels": 391,
+    "kernels/cpu": 2_202,
+    "kernels/cuda": 3_864,
+    "tests": 610,
+    "tests/docs": 2_046,
+    "tests/downstream": 801,
+    "tests/gpu": 1_038,
+    "tests/integration": 4_853,
+    "tests/matrix": 1_991,
+    "tests/pictures": 460,
+    "tests/processes": 2_283,
+    "tests/properties": 478,
+    "tests/release": 580,
+    "tests/simt": 6_154,
+    "tests/support": 7_127,
+    "tests/typing": 174,
+    "tests/unit": 2_478,
+    "tests/unit/adapt": 3_185,
+    "tests/unit/array": 1_304,
+    "tests/unit/audit": 1_158,
+    "tests/unit/cli": 993,
+    "tests/unit/core": 4_757,
+    "tests/unit/dlpack": 1_742,
+    "tests/unit/kernels": 1_561,
+    "tests/unit/native": 1_928,
+    "tests/unit/protocols": 1_347,
+    "tests/unit/xp": 4_089,
+}  # fmt: skip
+
+
+def room(path: str) -> str:
+    """Return the room of a file: its folder, at most two levels below the part."""
+    *folders, _ = path.split("/")
+    deep = 3 if folders[:2] in (["arraybridge", "libraries"], ["tests", "unit"]) else 2
+    return "/".join(folders[:deep])
+
+
+def lines() -> dict[str, int]:
+    """Return the lines of each room, of the files that git knows."""
+    known = subprocess.run(
+        ["git", "ls-files", "*.py", "*.c", "*.h"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    found: dict[str, int] = {}
+    for path in known:
+        if path.startswith(("arraybridge/", "kernels/", "tests/", "benchmarks/")):
+            file = ROOT / path
+            count = len(file.read_text().splitlines()) if file.exists() else 0
+            found[room(path)] = found.get(room(path), 0) + count
+    return {name: count for name, count in sorted(found.items()) if count}
+
+
+def part(name: str) -> str:
+    """Return the part of a room."""
+    top = name.partition("/")[0]
+    return top if top in TOTALS else "package"
+
+
+def totals(found: dict[str, int]) -> dict[str, int]:
+    """Return the sums, and the number of make's targets."""
+    sums = {name: sum(n for of, n in found.items() if part(of) == name) for name in TOTALS}
+    phony = re.findall(r"^\.PHONY:(.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    return sums | {"targets of make": sum(len(line.split()) for line in phony)}
+
+
+def problems(found: dict[str, int]) -> list[str]:
+    """Return a line for each room or part that is over its limit."""
+    limits, sums = ROOMS, totals(found)
+    wrong = [
+        f"{name} has {n:,}, and {TOTALS[name]:,} at most"
+        for name, n in sums.items()
+        if n > TOTALS[name]
+    ]
+    for name, count in found.items():
+        if name not in limits:
+            wrong.append(
+                f"{name} has {count:,} lines and is not in the table of {Path(__file__).name}"
+            )
+        elif count > limits[name]:
+            wrong.append(f"{name} has {count:,} lines, and {limits[name]:,} at most")
+    return wrong
+
+
+def main() -> int:
+    """Check, or write the table."""
+    found = lines()
+    if "--write" in sys.argv:
+        rows = "".join(f'    "{name}": {count:_},\n' for name, count in found.items())
+        file = Path(__file__)
+        file.write_text(
+            re.sub(r"(?<=^ROOMS = \{\n).*?(?=^\})", rows, file.read_text(), flags=re.S | re.M)
+        )
+        return 0
+    wrong = problems(found)
+    sys.stdout.writelines(f"{line}\n" for line in wrong)
+    sums = ", ".join(f"{name} {count:,}" for name, count in totals(found).items())
+    sys.stdout.write(f"budget: {sums}\n")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
