@@ -24,7 +24,10 @@ from typing import TYPE_CHECKING
 
 import numpy  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that what comes later is cheap
 
-from . import libraries  # noqa: F401 # pyright: ignore[reportUnusedImport] - gives the table
+from . import (
+    libraries,  # noqa: F401 # pyright: ignore[reportUnusedImport] - gives the table
+    native,  # noqa: F401 # pyright: ignore[reportUnusedImport] - may be impossible
+)
 
 if TYPE_CHECKING:
     from . import auditing as auditing

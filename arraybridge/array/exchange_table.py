@@ -1,13 +1,14 @@
 """The C exchange API of Arrays: ``__dlpack_c_exchange_api__`` of each concrete class.
 
-Its functions are callbacks into Python, called with the GIL; they export the same tensors as
-``__dlpack__``.
+TVM-FFI passes Arrays to its functions by it. Arrays are exported by the C extension, as by
+``__dlpack__``, and without the extension there is no table. The other functions are callbacks into
+Python, which cannot leave an exception to their caller.
 """
 
 from __future__ import annotations
 
 import ctypes
-from ctypes import PYFUNCTYPE, c_int, c_int32, c_uint64, c_void_p, py_object
+from ctypes import PYFUNCTYPE, c_int, c_int32, c_uint64, c_void_p
 from typing import Any
 
 from ..conversion import imported
@@ -24,14 +25,12 @@ from ..dlpack.header import (
 from ..dlpack.validate import check_ndim, checked_device, checked_dtype
 from ..layout import c_strides
 from ..native import pyapi
-from ..native.callbacks import callback
+from ..protocols.objects import LIBRARY as PROTOCOL
+from .array import Array
 
-_FROM_OBJECT = PYFUNCTYPE(c_int, py_object, c_void_p)
 _TO_OBJECT = PYFUNCTYPE(c_int, c_void_p, c_void_p)
 _STREAM = PYFUNCTYPE(c_int, c_int32, c_int32, c_void_p)
-_FLAGS = c_uint64.from_address
 _ALLOCATE = PYFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, SET_ERROR)
-
 
 #: The classes that have a table.
 CLASSES: set[type] = set()
@@ -43,56 +42,56 @@ def struct_of(x: Any) -> int:
         raise TypeError(f"expected an Array, got {type(x).__name__}")
     capsule = x.__dlpack__(stream=-1, max_version=VERSION)
     address = pyapi.claim(capsule, True)
-    if address and _FLAGS(address + FLAGS_OFFSET).value & FLAG_IS_SUBBYTE_TYPE_PADDED:
+    if not address:
+        raise DLPackError(f"{type(x).__name__}.__dlpack__ returned no versioned capsule")
+    if c_uint64.from_address(address + FLAGS_OFFSET).value & FLAG_IS_SUBBYTE_TYPE_PADDED:
         ManagedTensor.from_struct(address, True)  # which frees it
         raise ConversionError(
             f"each {x.info.dtype} takes a byte, but TVM-FFI ignores DLPack's flags and would read "
             "them as packed: pass max_version=(1, 0) to __dlpack__"
         )
-    if not address:
-        raise DLPackError(f"{type(x).__name__}.__dlpack__ returned no versioned capsule")
     return address
 
 
-def exchange_table(cls: Any, managed_in_c: int | None) -> object:
-    """Make the capsule for a class of Arrays; its function that exports may be one in C.
+def exchange_table(cls: Any, exported_in_c: int) -> object:
+    """Make the capsule for a class of Arrays, given the address of the function that exports.
 
     C code keeps the address of the table, so neither the table nor its functions are ever freed.
     """
 
-    def managed(x: Any, out: int) -> None:
-        c_void_p.from_address(out).value = struct_of(x)
-
-    def adopt(address: int, out: int) -> None:
-        x = cls._of(imported(ManagedTensor.from_struct(address, True), cls._home.name))
+    def to_object(address: int, out: int) -> int:
+        tensor = ManagedTensor.from_struct(address, True)
+        try:
+            x = cls._of(imported(tensor, cls._home.name))
+        except Exception:  # the library refuses it, as JAX refuses float64
+            x = Array(tensor, PROTOCOL)
         pyapi.incref(x)
         c_void_p.from_address(out).value = id(x)
+        return 0
 
-    def stream(kind: int, index: int, out: int) -> None:
-        handle = cls._home.current_stream(checked_device(kind, index))
+    def stream(kind: int, index: int, out: int) -> int:
+        try:
+            handle = cls._home.current_stream(checked_device(kind, index))
+        except Exception:
+            return -1
         # 1: the legacy default stream, which is NULL.
         c_void_p.from_address(out).value = 0 if handle in (None, 1) else handle
+        return 0
 
     def allocate(prototype: int, out: int, context: int, set_error: Any) -> int:
         try:
             c_void_p.from_address(out).value = _allocated(cls, prototype)
-        except BaseException as error:
+        except Exception as error:
             texts = type(error).__name__, str(error) or repr(error)
             set_error(context, *(text.encode() for text in texts))
             return -1
         return 0
 
-    functions = (
-        _ALLOCATE(allocate),
-        managed_in_c or callback(_FROM_OBJECT, managed),
-        callback(_TO_OBJECT, adopt),
-        None,  # the optional function for borrowed tensors
-        callback(_STREAM, stream),
+    functions = _ALLOCATE(allocate), _TO_OBJECT(to_object), _STREAM(stream)
+    allocating, importing, of_stream = map(pyapi.address_of, functions)
+    table = DLPackExchangeAPI(
+        (VERSION, None), allocating, exported_in_c, importing, None, of_stream
     )
-    addresses = [
-        pyapi.address_of(each) if each and not isinstance(each, int) else each for each in functions
-    ]
-    table = DLPackExchangeAPI(((VERSION), None), *addresses)
     pyapi.incref((table, functions))
     CLASSES.add(cls)
     return pyapi.new_capsule(ctypes.addressof(table), b"dlpack_exchange_api")

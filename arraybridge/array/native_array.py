@@ -178,7 +178,7 @@ class NativeArray(Array):
     _defined: ClassVar[frozenset[str]] = frozenset()
 
     # Set by open_namespace and at the end of this module.
-    _managed_in_c: ClassVar[int | None] = None
+    _exported_in_c: ClassVar[int | None] = None
     _namespace: ClassVar[Any]  # the module arraybridge.xp.<library>
     _devices: ClassVar[dict[Any, Any]]  # the library's device -> our Device
 
@@ -192,9 +192,9 @@ class NativeArray(Array):
         for name, method in (methods_of_operators(cls) | methods_of_indexing(cls)).items():
             if name not in cls._defined:
                 setattr(cls, name, method)
-        if "_home" in vars(cls):  # the class of a library, not a user's subclass
+        if cls._exported_in_c and "_home" in vars(cls):  # of a library, not a user's subclass
             cls.__dlpack_c_exchange_api__ = exchange_table(  # type: ignore[attr-defined]
-                cls, cls._managed_in_c
+                cls, cls._exported_in_c
             )
 
     @staticmethod
@@ -479,4 +479,4 @@ if C is not None:
     _slow = NativeArray.__dlpack__, NativeArray.__array__, struct_of
     _dlpack, _array, _address = C.export_arrays(NativeArray, CLASSES, KNOWN, OBSERVERS, *_slow)
     NativeArray.__dlpack__, NativeArray.__array__ = _dlpack, _array  # type: ignore[method-assign]
-    NativeArray._managed_in_c = _address
+    NativeArray._exported_in_c = _address

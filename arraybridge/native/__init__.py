@@ -10,9 +10,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from importlib import import_module
 from typing import Any
+
+_api = ctypes.pythonapi
+_this = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyInterpreterState_Get", _api))
+_number = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(("PyInterpreterState_GetID", _api))
+if _number(_this()):  # deleters, NumPy's as well, take the GIL of the main interpreter
+    raise ImportError(
+        "arraybridge does not work in a sub-interpreter, as NumPy does not: import it in the main "
+        "one (for mod_wsgi: WSGIApplicationGroup %{GLOBAL})"
+    )
 
 #: The extension; None without it.
 C: Any = None

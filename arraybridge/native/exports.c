@@ -1,4 +1,4 @@
-/* `__dlpack__` and `__array__` of the Array classes, and the export of their exchange tables.
+/* `__dlpack__` and `__array__` of the Array classes, and their C exchange API.
 
    Arrays that the table of conversions views as NumPy's are exported here. The Python method handles
    the rest: other devices, copies, legacy capsules, and errors. */
@@ -85,8 +85,7 @@ static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
     return versioned;
 }
 
-static PyObject *classes; /* the libraries'; users may derive others */
-static PyObject *slow_dlpack, *slow_array, *slow_managed; /* the Python functions */
+static PyObject *classes, *slow_dlpack, *slow_array, *slow_managed; /* the Python functions */
 
 static PyObject *call_python(PyObject *method, PyObject *self, PyObject *const *values,
                              Py_ssize_t given, PyObject *names)
@@ -116,10 +115,11 @@ static PyMethodDef dlpack_def = {
 /* The view itself for numpy.asarray, which requests no copy; else the Python method's result. */
 static PyObject *array(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
-    Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
-    int plain = !PyList_Size(observers);
-    while (n--)
-        plain &= values[n] == Py_None;
+    int plain = !given && !PyList_Size(observers);
+    for (Py_ssize_t i = 0, n = plain && names ? PyTuple_Size(names) : 0; i < n; i++) {
+        PyObject *name = PyTuple_GetItem(names, i);
+        plain &= values[i] == Py_None && (name == ab_names.copy || name == ab_names.dtype);
+    }
     PyObject *native = plain ? PyObject_GetAttr(self, ab_names._native) : NULL;
     PyObject *view = native ? ab_view(known, native, ab_names.numpy) : NULL;
     Py_XDECREF(native);
@@ -133,22 +133,19 @@ static PyMethodDef array_def = {
     "__array__($self, /, dtype=None, copy=None)\n--\n\n"
     "Return a NumPy array on the same memory; see ``numpy.asarray``."};
 
-/* managed_tensor_from_py_object_no_sync of dlpack.h, for the tables of all classes. */
+/* managed_tensor_from_py_object_no_sync of dlpack.h, for the exchange tables of all classes. */
 static int managed(void *object, DLManagedTensorVersioned **out)
 {
-    PyObject *x = object;
-    int ours = PySet_Contains(classes, (PyObject *)Py_TYPE(x));
+    PyObject *x = object, *address = NULL;
+    int ours = PySet_Contains(classes, (PyObject *)Py_TYPE(x)); /* users may derive others */
     *out = ours > 0 ? exported_view(x) : NULL;
-    if (*out)
-        return 0;
-    PyObject *address = PyErr_Occurred() ? NULL : PyObject_Vectorcall(slow_managed, &x, 1, NULL);
-    *out = address ? PyLong_AsVoidPtr(address) : NULL;
+    if (!*out && !PyErr_Occurred() && (address = PyObject_Vectorcall(slow_managed, &x, 1, NULL)))
+        *out = PyLong_AsVoidPtr(address);
     Py_XDECREF(address);
     return *out ? 0 : -1;
 }
 
-/* Descriptors of __dlpack__ and __array__ for a type, and the address of `managed` for its
-   subclasses' tables. */
+/* Descriptors of __dlpack__ and __array__ for a type, and the address of `managed`. */
 static PyObject *export_arrays(PyObject *module, PyObject *args)
 {
     PyTypeObject *type;

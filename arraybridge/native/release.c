@@ -16,12 +16,20 @@ typedef struct Waiting {
     PyObject *owner;
 } Waiting; /* replaces a struct's first two words */
 
+enum { NESTED = 50 };
+
 static _Atomic(Waiting *) waiting;
 static atomic_int called;            /* 1 once Python will call `drained` */
+static _Thread_local int nested;     /* this thread's calls of `ab_drain` */
 static int (*is_finalizing)(void);   /* Py_IsFinalizing, private before 3.13 */
 
+/* An owner may be an import of the next struct, and so on: as in CPython's deallocators, a chain is
+   released by recursion up to a depth, and beyond it by the innermost call's loop. */
 void ab_drain(void)
 {
+    if (nested == NESTED)
+        return;
+    nested++;
     for (Waiting *self; (self = atomic_exchange(&waiting, NULL));) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
@@ -34,6 +42,7 @@ void ab_drain(void)
         }
         PyErr_Restore(type, value, trace);
     }
+    nested--;
 }
 
 static int drained(void *unused)

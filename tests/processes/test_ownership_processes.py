@@ -353,3 +353,36 @@ def test_an_export_is_not_of_memory_that_a_lazy_clone_shows():
     np.from_dlpack(array)[0] = 9
     assert x.tolist() == [9, 1, 2, 3]
     assert clone.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("without", ["0", "1"])
+def test_a_long_chain_is_released_without_recursion(without):
+    """Deleters called deleters: 60,000 exports of exports overflowed the stack."""
+    pytest.importorskip("torch")
+    python(
+        """
+import sys
+import numpy as np, torch
+import arraybridge as ab
+from arraybridge import dlpack
+from arraybridge.dlpack import ManagedTensor
+kept, kind = np.ones(3), dlpack.DataType("float64")
+memory = kept.ctypes.data, 3, kind
+for start, step in (
+    (np.from_dlpack, lambda x: np.from_dlpack(ab.from_dlpack(x))),
+    (torch.from_dlpack, lambda x: torch.from_dlpack(ab.from_dlpack(x))),
+    (ab.from_dlpack, lambda x: ab.from_pointer(*memory, device="cpu", owner=x)),
+    (ab.from_dlpack, lambda x: ab.from_pointer(*memory, device="cpu", deleter=lambda _, x=x: 0)),
+    (lambda x: x, lambda x: dlpack.from_capsule(dlpack.to_capsule(x))),
+    (lambda x: x, lambda x: ManagedTensor.adopt(*memory, owner=dlpack.to_capsule(x))),
+):
+    owned = np.ones(3)
+    x = start(ManagedTensor.adopt(*memory, owner=owned))
+    for _ in range(60_000):
+        x = step(x)
+    assert sys.getrefcount(owned) == 3
+    del x
+    assert sys.getrefcount(owned) == 2
+""",
+        env={"ARRAYBRIDGE_NO_NATIVE": without},
+    )

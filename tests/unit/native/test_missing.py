@@ -1,4 +1,4 @@
-"""An extension that cannot be loaded: Python does its work, and it is said why."""
+"""An extension that cannot be loaded, and an interpreter in which nothing could work."""
 
 from __future__ import annotations
 
@@ -25,4 +25,26 @@ assert C is None and MISSING == "it cannot be loaded: said here", MISSING
 assert np.from_dlpack(ab.from_dlpack(np.arange(3)[::-1])).tolist() == [2, 1, 0]
 """,
         env={"ARRAYBRIDGE_NO_NATIVE": "0"},
+    )
+
+
+@pytest.mark.parametrize("without", ["0", "1"])
+def test_a_sub_interpreter_gets_an_error(without: str) -> None:
+    """NumPy's deleters, and ours, wait for the GIL of the main one: forever."""
+    pytest.importorskip("_testcapi")
+    python(
+        """
+import _testcapi
+assert not _testcapi.run_in_subinterp('''
+import warnings
+warnings.simplefilter("ignore")  # NumPy's about itself
+try:
+    import arraybridge
+except ImportError as error:
+    assert "sub-interpreter" in str(error), error
+else:
+    raise SystemError("it was imported")
+''')
+""",
+        env={"ARRAYBRIDGE_NO_NATIVE": without},
     )
