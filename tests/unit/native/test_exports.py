@@ -179,7 +179,7 @@ class TestChanges:
                 lambda: setattr(t, "data", torch.ones(4, 3, dtype=torch.bfloat16)),
                 lambda: t.requires_grad_(),
                 lambda: t.requires_grad_(False),
-                lambda: t.set_(torch.ones(7)),
+                lambda: t.set_(torch.ones(7, dtype=torch.bfloat16)),
                 lambda: setattr(t, "data", torch.ones(0, 3)),
                 lambda: setattr(array, "_native", torch.nn.Parameter(torch.ones(3))),
             ]
