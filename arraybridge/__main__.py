@@ -6,17 +6,10 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; explain a broken installation if a module of ours is missing."""
-    try:
-        from .cli import main as run
+    """Run the command line."""
+    from .cli import main as run
 
-        return run()
-    except ImportError as error:
-        if (error.name or "").startswith("arraybridge"):
-            from .installed import remedy
-
-            error.add_note(remedy())
-        raise
+    return run()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from operator import is_not, setitem
 from types import MappingProxyType
 from typing import Any
 
-from .by_type import ByType
+from .type_cache import TypeCache
 
 Leaf = Callable[[Any], Any]
 IsLeaf = Callable[[Any], bool] | None
@@ -45,7 +45,7 @@ class Row:
         self.children, self.keys, self.put, self.of, self.always = children, keys, put, of, always
 
 
-Rows = ByType[Row | None]
+Rows = TypeCache[Row | None]
 
 
 class Node:
@@ -316,4 +316,4 @@ _DERIVED = {
         lambda tree, key, child: setitem(tree.data, key, child),
     ),
 }
-CONTAINERS: Rows = ByType(container)
+CONTAINERS: Rows = TypeCache(container)

@@ -175,7 +175,7 @@ class Unwrapped:
     """Conversions of objects that stand for arrays: an Array, a protocol's object, a frame."""
 
     def __init__(self, kind: type, target: Library, request: Request) -> None:
-        from .protocols.objects import as_source
+        from .protocols.from_object import as_source
 
         self.target, self.request, self._as_source = target, request, as_source
         self._is_array = hasattr(kind, "__arraybridge__")
@@ -288,7 +288,7 @@ def inspect(x: Any) -> TensorInfo:
     library = RECORDS[type(x)].library
     if library is not None:
         return library.describe(x)
-    from .protocols.objects import as_source
+    from .protocols.from_object import as_source
 
     if type(x) is int or type(x) is c_void_p:
         return TensorInfo.of_tensor(dlpack.Tensor(x))

@@ -17,8 +17,8 @@ from .core.table import OBSERVERS, entry_of, notify_copy
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
 from .native.lookup import front
-from .protocols.objects import LIBRARY as PROTOCOL
-from .protocols.objects import as_source
+from .protocols.from_object import LIBRARY as PROTOCOL
+from .protocols.from_object import as_source
 
 _CONTIGUOUS = object()  # the key of its entries
 

@@ -12,19 +12,10 @@ def whole_number(variable: str, least: int, what: str) -> int | None:
     Any other value gives a RuntimeWarning; `what` names the unit of the number.
     """
     text = os.environ.get(variable, "").strip()
-    if not text:
-        return None
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number >= least:
-        return number
-    found = text if len(text) <= 40 else f"{text[:40]}..."
-    expected = f"a whole number of {what}, {least} or more"
-    warn(
-        f"{variable}={found!r} is ignored, the default is used: expected {expected}",
-        RuntimeWarning,
-        stacklevel=3,
-    )
+    if text.isdecimal() and int(text) >= least:
+        return int(text)
+    if text:
+        expected = f"a whole number of {what}, {least} or more"
+        message = f"{variable}={text!r:.50} is ignored: expected {expected}"
+        warn(message, RuntimeWarning, stacklevel=3)
     return None

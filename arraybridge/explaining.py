@@ -11,7 +11,7 @@ from .core.records import Route, TensorInfo, of_native
 from .core.signature import ADDRESS, strides_in
 from .core.table import Entry, entry_of
 from .dlpack import is_capsule
-from .protocols.objects import LIBRARY as PROTOCOL
+from .protocols.from_object import LIBRARY as PROTOCOL
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting

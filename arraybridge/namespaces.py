@@ -28,8 +28,8 @@ from .core.registry import KNOWN, RECORDS, library_named, library_of_type
 from .core.request import cast_of, checked_copy
 from .dlpack import Device
 from .dlpack.device import HOST_ACCESSIBLE
-from .protocols.foreign import handed_on, lost, no_array
 from .protocols.frames import is_frame
+from .protocols.rejections import handed_on, lost, no_array
 
 _PYTHON: frozenset[type] = frozenset((bool, int, float, complex, type(None)))
 _SCALARS = (*_PYTHON, numpy.generic)

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from .array.array_types import RECOGNIZED, is_array
-from .by_type import ByType
 from .columns import columns
 from .containers import IsLeaf, Row, container, flatten, path_text
 from .conversion import Deferred, Unwrapped, entry_for
@@ -35,6 +34,7 @@ from .dlpack import ManagedTensor
 from .explaining import explained
 from .layout import Memory, in_bytes
 from .native.lookup import itself
+from .type_cache import TypeCache
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting
@@ -299,7 +299,7 @@ def _row(cls: type) -> Row | None:
     return Row(list, list, lambda tree, old, new: tree, registered)
 
 
-_ROWS: ByType[Row | None] = ByType(_row)
+_ROWS: TypeCache[Row | None] = TypeCache(_row)
 forgetting(_ROWS.clear)
 
 

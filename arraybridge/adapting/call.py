@@ -25,8 +25,8 @@ from ..core.signature import Finer
 from ..core.table import MOST
 from ..dlpack import DataType, Device, is_capsule
 from ..layout import relaxed
-from ..protocols.foreign import no_array
-from ..protocols.objects import as_source
+from ..protocols.from_object import as_source
+from ..protocols.rejections import no_array
 from .autograd import add_advice, cast_tracked, dtype_of, error_of_result, tracking_library
 from .options import Options
 from .write_back import Copied, check_outputs, check_shapes

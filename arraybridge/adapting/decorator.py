@@ -13,7 +13,7 @@ from ..core.cast_rules import Casting
 from ..core.library import place_named
 from ..core.registry import differentiates, known_name
 from ..core.request import Cast, cast_of, checked_copy
-from ..meant import closest
+from ..suggest import closest
 from .autograd import call_tracked, find_tracked
 from .call import Call
 from .gufunc import Signature

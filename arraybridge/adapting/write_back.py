@@ -25,8 +25,8 @@ from ..core.table import OBSERVERS, notify_copy
 from ..core.transfer import fetched
 from ..dlpack import CPU
 from ..layout import may_overlap_itself
-from ..protocols.objects import LIBRARY as PROTOCOL
-from ..protocols.objects import as_source
+from ..protocols.from_object import LIBRARY as PROTOCOL
+from ..protocols.from_object import as_source
 from .options import Options
 
 

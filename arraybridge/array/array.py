@@ -18,8 +18,8 @@ from ..core.table import OBSERVERS, execute, notify, notify_copy, notify_view, r
 from ..core.transfer import fetched
 from ..dlpack import CPU, Device, DeviceType, check_stream, reads_versioned, to_capsule
 from ..native.pyapi import CapsuleType
-from ..protocols.objects import LIBRARY as PROTOCOL
-from ..protocols.objects import as_source
+from ..protocols.from_object import LIBRARY as PROTOCOL
+from ..protocols.from_object import as_source
 from .dtypes import DType
 from .exporting import export_route
 from .operators import ArrayObject

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ..by_type import ByType
 from ..containers import mapped
 from ..conversion import converted, inspect
 from ..core.library import Library
@@ -15,7 +14,8 @@ from ..core.records import ConversionError, of_native
 from ..core.registry import RECORDS, forgetting
 from ..core.request import Cast
 from ..dlpack import Device, is_capsule
-from ..protocols.foreign import has_no_memory, speaks
+from ..protocols.rejections import has_no_memory, speaks
+from ..type_cache import TypeCache
 from .array import Array, from_dlpack
 from .fallback import fallback_library
 from .native_array import NativeArray, array_class
@@ -83,7 +83,7 @@ class Recognized:
             self.is_array = True
 
 
-RECOGNIZED: ByType[Recognized] = ByType(Recognized)
+RECOGNIZED: TypeCache[Recognized] = TypeCache(Recognized)
 forgetting(RECOGNIZED.clear)  # a library registered later may own classes recorded here
 
 

@@ -25,7 +25,7 @@ from ..dlpack.header import (
 from ..dlpack.validate import check_ndim, checked_device, checked_dtype
 from ..layout import c_strides
 from ..native import pyapi
-from ..protocols.objects import LIBRARY as PROTOCOL
+from ..protocols.from_object import LIBRARY as PROTOCOL
 from .array import Array
 
 _TO_OBJECT = PYFUNCTYPE(c_int, c_void_p, c_void_p)

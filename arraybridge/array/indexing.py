@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ..protocols.foreign import check_whole
+from ..protocols.rejections import check_whole
 from .operators import SCALARS
 from .promotion import fitting, is_fractional
 

@@ -21,7 +21,7 @@ from ..dlpack import CPU, Device, reads_versioned
 from ..native import C
 from ..native.pyapi import CapsuleType
 from ..ndarrays import CHARS
-from ..protocols.foreign import array_like, check_whole, has_no_memory, lost, no_array
+from ..protocols.rejections import array_like, check_whole, has_no_memory, lost, no_array
 from .array import Array
 from .dtypes import DTypes
 from .exchange_table import CLASSES, exchange_table, struct_of

@@ -15,8 +15,8 @@ from ..core.registry import library_named, package_of
 from ..dlpack import DataType, Device, ManagedTensor, is_capsule
 from ..dlpack.validate import extent
 from ..layout import span
-from ..protocols.objects import LIBRARY as PROTOCOL
-from ..protocols.objects import as_source
+from ..protocols.from_object import LIBRARY as PROTOCOL
+from ..protocols.from_object import as_source
 from .array import Array
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from ..meant import closest
+from ..suggest import closest
 from . import audits, functions
 from .audits import CopyForbiddenError, CopyWarning
 from .log import MOST, AuditLog, Record, Sums

@@ -6,15 +6,12 @@ import argparse
 import json
 import os
 import platform
-from importlib import metadata
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import arraybridge as ab
 
-from .. import installed, native
+from .. import native
 from ..core.entry_points import declared
 from ..core.registry import known_name
 from ..kernels import cuda, disk
@@ -74,26 +71,8 @@ def _machine() -> dict[str, Any]:
 
 
 def _installation() -> dict[str, Any]:
-    """Return where the package is loaded from, and the distributions that contain it."""
-    problem = installed.problem()
-    return {
-        "folder": str(Path(ab.__file__).parent),
-        "distributions": [_distribution(name) for name in installed.distributions()],
-        "problems": [] if problem is None else [problem],
-    }
-
-
-def _distribution(name: str) -> dict[str, Any]:
-    found = metadata.distribution(name)
-    site, editable = found.locate_file(""), False
-    try:
-        origin = json.loads(found.read_text("direct_url.json") or "{}")
-        if origin.get("dir_info", {}).get("editable"):
-            site, editable = Path(url2pathname(urlsplit(origin["url"]).path)), True
-    except Exception:  # unreadable metadata
-        pass
-    folder = str(Path(str(site)) / installed.PACKAGE)
-    return {"name": name, "version": found.version, "folder": folder, "editable": editable}
+    """Return where the package is loaded from."""
+    return {"folder": str(Path(ab.__file__).parent)}
 
 
 def _cache() -> dict[str, Any]:
@@ -126,8 +105,7 @@ def _print(machine: dict[str, Any], libraries: dict[str, dict[str, Any]]) -> Non
     versions, cpu, extension, cache, gpu = (machine[key] for key in keys)
     kept = f"{cache['kernels']} kernels, {screen.size(cache['bytes'])}, in {cache['folder']}"
     of = _installation()
-    whose = [f"{each['name']} {each['version']}, {each['folder']}" for each in of["distributions"]]
-    lines = [f"arraybridge is loaded from {of['folder']}", *whose, *of["problems"]]
+    lines = [f"arraybridge is loaded from {of['folder']}"]
     rows = [
         ("arraybridge", versions["arraybridge"]),
         *zip(("installation", *[""] * len(lines)), lines, strict=False),

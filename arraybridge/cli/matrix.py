@@ -15,7 +15,7 @@ from typing import Any
 import arraybridge as ab
 
 from ..core.registry import known_name, library_named
-from ..meant import meant
+from ..suggest import did_you_mean
 from . import screen
 from .arrays import DTYPES, LAYOUTS, STATES, Case, InexpressibleError, build, laid_out, load
 from .child import apart, workers
@@ -121,7 +121,9 @@ def chosen(patterns: Iterable[str]) -> list[str]:
     for pattern, names in hits.items():
         if not names:
             heads = dict.fromkeys(name.split()[0] for name in CASES)
-            raise ValueError(f"no case matches {pattern!r}{meant(pattern, heads)}; see --list")
+            raise ValueError(
+                f"no case matches {pattern!r}{did_you_mean(pattern, heads)}; see --list"
+            )
     return [name for name in CASES if any(name in names for names in hits.values())]
 
 

@@ -272,11 +272,11 @@ def _with_closest(message: str) -> str:
     found = _INVALID.fullmatch(message)
     if found is None:
         return message
-    from ..meant import meant
+    from ..suggest import did_you_mean
 
     where, _, given, known = found.groups()
     choices = known.replace("'", "").split(", ")  # quoted by Python before 3.12
-    return f"{where}: invalid choice {given!r}{meant(given, choices)}"
+    return f"{where}: invalid choice {given!r}{did_you_mean(given, choices)}"
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dlpack import DataType, DataTypeCode
 from ..dlpack.dtypes import BY_NAME
-from ..meant import meant
+from ..suggest import did_you_mean
 from .registry import library_of_package
 
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe", "same_value"]
@@ -82,7 +82,7 @@ def _of_numpy(dtype: Any) -> DataType | None:
 
 
 def _unknown(name: str) -> DataType:
-    raise ValueError(f"dtype is {name!r}{meant(name, sorted(BY_NAME))}")
+    raise ValueError(f"dtype is {name!r}{did_you_mean(name, sorted(BY_NAME))}")
 
 
 def _no_dtype(dtype: object) -> TypeError:
@@ -96,7 +96,7 @@ def checked_casting(casting: object) -> str:
     """Return the argument `casting`, or raise ValueError if it is not one of `CASTINGS`."""
     if isinstance(casting, str) and casting in CASTINGS:
         return casting
-    raise ValueError(f"casting is {casting!r}{meant(casting, CASTINGS)}")
+    raise ValueError(f"casting is {casting!r}{did_you_mean(casting, CASTINGS)}")
 
 
 @lru_cache(1024)

@@ -21,7 +21,7 @@ from ..layout import (
     is_f_contiguous,
     is_non_negative,
 )
-from ..meant import meant
+from ..suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ..dlpack import Tensor
@@ -335,7 +335,7 @@ class Accepts(_Accepts):
             for name in frozenset(getattr(self, field)).difference(self.dtypes):
                 raise ValueError(f"{field} has {name!r}, which dtypes lacks: add it to dtypes")
         if self.strides not in STRIDES:
-            raise ValueError(f"strides is {self.strides!r}{meant(self.strides, STRIDES)}")
+            raise ValueError(f"strides is {self.strides!r}{did_you_mean(self.strides, STRIDES)}")
         if not isinstance(self.devices, Iterable):
             raise TypeError(f"devices must be a set of DeviceType members, got {self.devices!r}")
         for code in self.devices:
@@ -389,7 +389,7 @@ def _check_dtype_name(name: object, field: str) -> None:
     try:
         DataType.named(name.removesuffix(" (packed)"))
     except ValueError:
-        raise ValueError(f"{field} has {name!r}{meant(name, BY_NAME)}") from None
+        raise ValueError(f"{field} has {name!r}{did_you_mean(name, BY_NAME)}") from None
 
 
 def _always(s: TensorInfo) -> bool:

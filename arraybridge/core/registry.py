@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..by_type import LASTING, ByType
-from ..meant import closest
+from ..suggest import closest
+from ..type_cache import LASTING, TypeCache
 
 if TYPE_CHECKING:
     from .library import Library
@@ -58,7 +58,7 @@ class TypeRecord:
 
 
 #: The record of each array type that has arrived, and of other types looked up.
-RECORDS: ByType[TypeRecord] = ByType(TypeRecord)
+RECORDS: TypeCache[TypeRecord] = TypeCache(TypeRecord)
 KNOWN = RECORDS.lasting  # the first look-up of every call
 
 _entries: dict[str, Entry] = {}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..dlpack import DataType, Device
-from ..meant import meant
+from ..suggest import did_you_mean
 from .library import place_named
 from .records import TensorInfo
 from .signature import strides_in
@@ -100,7 +100,9 @@ def _order_named(order: object) -> str | None:
     if name is None and type(order).__name__ == "memory_format":  # PyTorch's
         name = _MEMORY_FORMATS.get(str(order).rpartition(".")[2])
     if name not in _ORDERS:
-        raise ValueError(f"order is {order!r}{meant(order, _ORDERS)} or a torch.memory_format")
+        raise ValueError(
+            f"order is {order!r}{did_you_mean(order, _ORDERS)} or a torch.memory_format"
+        )
     return None if name == "K" else name
 
 

@@ -9,7 +9,7 @@ from enum import IntEnum
 from operator import index
 from typing import Any, NamedTuple
 
-from ..meant import closest
+from ..suggest import closest
 
 
 class DeviceType(IntEnum):

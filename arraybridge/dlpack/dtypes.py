@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from ..meant import closest
+from ..suggest import closest
 
 
 class DataTypeCode(IntEnum):

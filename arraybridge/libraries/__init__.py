@@ -7,7 +7,6 @@ functions, which conversions do not need. docs/extending.md walks through one.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -101,13 +100,3 @@ provide_trees(
     {"jax": "jax.trees", "torch": "torch.trees", "sklearn": "sklearn", "tensordict": "tensordict"},
     _load_trees,
 )
-
-
-def __getattr__(name: str) -> object:
-    # The other project named arraybridge has a module `libraries`. If it is installed over this
-    # one, its __init__.py gets this package instead, and looks for names that are not here.
-    if not hasattr(sys.modules[__name__.partition(".")[0]], "_HOMES"):
-        from ..installed import remedy
-
-        raise ImportError(remedy())
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -179,7 +179,7 @@ def speaks_arrow(cls: type) -> bool:
     """
     if all(getattr(cls, method, None) is None for method in METHODS):
         return False
-    from .foreign import BY_PACKAGE
+    from .rejections import BY_PACKAGE
 
     return package_of(cls) not in BY_PACKAGE
 

@@ -19,7 +19,7 @@ from ..array.dtypes import DType
 from ..array.native_array import NativeArray
 from ..array.operators import SCALARS
 from ..array.promotion import check_number, scalar_of
-from ..protocols.foreign import check_whole, no_array
+from ..protocols.rejections import check_whole, no_array
 from . import standard
 from .asarray import from_dlpack_of_arrays, native_device, of_arrays
 from .calls import Function, remembering

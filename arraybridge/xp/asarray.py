@@ -24,8 +24,8 @@ from ..core.records import ConversionError, first_line, no_copy_allowed, pending
 from ..core.registry import RECORDS, library_named, library_of_package, library_of_type
 from ..core.table import OBSERVERS, notify_copy, notify_view
 from ..dlpack import DeviceType, is_capsule
-from ..protocols.foreign import check_whole
 from ..protocols.frames import is_frame
+from ..protocols.rejections import check_whole
 from .calls import Arguments, Check, Function
 from .standard.data_types import DATA_TYPES
 

@@ -17,7 +17,7 @@ import numpy
 from ..array import promotion
 from ..array.operators import SCALARS, compared
 from ..array.promotion import check, check_kind, fitting, out_of_bounds, range_of, scalar_of
-from ..protocols.foreign import check_whole
+from ..protocols.rejections import check_whole
 from .calls import Arguments, Check, Operands
 from .fallback import Handler
 

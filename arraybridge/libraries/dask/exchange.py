@@ -12,7 +12,7 @@ from dask.tokenize import tokenize
 
 from ...core.library import Library
 from ...core.records import Accepts, TensorInfo
-from ...protocols.foreign import no_array
+from ...protocols.rejections import no_array
 
 
 class Dask(Library):

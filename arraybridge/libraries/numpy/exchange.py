@@ -162,7 +162,7 @@ class NumPy(Library):
         refused = None
         pending: tuple[str, ...] = ()
         if type(x) is not np.ndarray:
-            from ...protocols.foreign import lost
+            from ...protocols.rejections import lost
 
             refused = lost(x)
         dtype = x.dtype

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import arraybridge as ab
-from arraybridge.by_type import ByType
+from arraybridge.type_cache import TypeCache
 from tests.support.exporters import Exported
 from tests.support.optional import optional
 from tests.support.processes import python
@@ -82,13 +82,13 @@ def test_a_class_is_asked_about_once():
         asked.append(cls)
         return cls.__name__
 
-    by_type = ByType(find)
+    cache = TypeCache(find)
     passing = type("Passing", (), {})
     for cls in (int, passing, np.ndarray):
-        assert [by_type[cls] for _ in range(3)] == [cls.__name__] * 3
+        assert [cache[cls] for _ in range(3)] == [cls.__name__] * 3
     assert asked == [int, passing, np.ndarray]
-    by_type.clear()
-    assert [by_type[cls] for cls in (int, passing)] == ["int", "Passing"]
+    cache.clear()
+    assert [cache[cls] for cls in (int, passing)] == ["int", "Passing"]
     assert len(asked) == 5
 
 
@@ -99,14 +99,14 @@ def test_what_is_found_while_all_is_forgotten_is_not_kept():
     def find(cls):
         asked.append(cls)
         if len(asked) == 1:
-            by_type.clear()
+            cache.clear()
         return len(asked)
 
-    by_type = ByType(find)
-    assert [by_type[int] for _ in range(3)] == [1, 2, 2]
+    cache = TypeCache(find)
+    assert [cache[int] for _ in range(3)] == [1, 2, 2]
     asked.clear()
     passing = type("Passing", (), {})
-    assert [by_type[passing] for _ in range(3)] == [1, 2, 2]
+    assert [cache[passing] for _ in range(3)] == [1, 2, 2]
 
 
 def test_a_library_that_another_thread_loads_meanwhile():

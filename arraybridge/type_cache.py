@@ -1,4 +1,4 @@
-"""Values by class: ``by_type[type(x)]``."""
+"""Values by class: ``cache[type(x)]``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from weakref import ref
 V = TypeVar("V")
 
 #: Packages whose classes are made once and stay; array libraries' are added as they are known.
-LASTING = {"arraybridge", "builtins"}
-
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by a module in C
+LASTING = {"arraybridge", "builtins", "numpy"}
 
 
-class ByType(dict[type, V], Generic[V]):
-    """The results of ``find`` by class, each computed once and kept no longer than its class.
+class TypeCache(dict[type, V], Generic[V]):
+    """A cache of ``find(cls)`` by class, whose entries die with their class.
 
-    Classes that are never deleted are plain keys: `lasting` holds only their results, because a
+    Classes of `LASTING` packages are plain keys: `lasting` holds only their results, because a
     plain dict is faster than a subclass of it. Other classes (each Mock has its own, for one) are
     referenced weakly, which costs one more call.
     """
@@ -30,18 +28,14 @@ class ByType(dict[type, V], Generic[V]):
         self._cleared = 0
 
     def __missing__(self, cls: type) -> V:
-        entry = self._passing.get(id(cls))
+        passing, key = self._passing, id(cls)
+        entry = passing.get(key)
         if entry is not None and entry[0]() is cls:
             return entry[1]
-        cleared = self._cleared
-        value = self.find(cls)
-        if _lasts(cls):
-            if len(self) >= 1024:  # a module that is reloaded many times
-                super().clear()
-                self.lasting.clear()
+        cleared, value = self._cleared, self.find(cls)
+        if str(cls.__module__).partition(".")[0] in LASTING and len(self) < 1024:
             self[cls] = self.lasting[cls] = value
         else:
-            passing, key = self._passing, id(cls)
             passing[key] = ref(cls, lambda _: passing.pop(key, None)), value
         if cleared != self._cleared:  # while `find` ran: its result may be stale
             self.clear()
@@ -53,7 +47,3 @@ class ByType(dict[type, V], Generic[V]):
         super().clear()
         self.lasting.clear()
         self._passing.clear()
-
-
-def _lasts(cls: type) -> bool:
-    return not cls.__flags__ & _HEAP_TYPE or str(cls.__module__).partition(".")[0] in LASTING

@@ -15,8 +15,8 @@ from ..core.records import Accepts, ConversionError, TensorInfo
 from ..core.registry import RECORDS, library_named
 from ..dlpack import DeviceType, ManagedTensor, acquire, exchange_api, is_capsule
 from ..layout import span
-from .foreign import handed_on, lost, no_array, own
 from .frames import opened_frame
+from .rejections import handed_on, lost, no_array, own
 
 
 class Protocol(Library):

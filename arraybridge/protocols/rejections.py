@@ -1,0 +1,195 @@
+"""Errors for objects that cannot be converted: graphs, files, masked arrays, units.
+
+Nothing here computes a graph, reads a file or drops a unit: only an object's class and attributes
+are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.records import ConversionError
+from ..core.registry import RECORDS, library_of_type, package_of
+from .frames import speaks_arrow
+
+METHODS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
+_PROBE = "__arraybridge_no_such_attribute__"
+_STORES = frozenset({"netCDF4", "tensorstore"})  # their arrays do not show that they have chunks
+
+_IN_TREE = "the arrays in it, arraybridge.tree.convert(x, library)"
+_LABELS = "its values without the dimensions' names, x.data"
+#: What to pass instead of objects of a package: the first whose attribute the class has.
+BY_PACKAGE = {
+    "_cffi_backend": (
+        (
+            "__class__",
+            "arraybridge.from_pointer(int(ffi.cast('uintptr_t', x)), shape, dtype, device='cpu', "
+            "owner=x)",
+        ),
+    ),
+    "awkward": (
+        ("snapshot", "awkward.to_numpy(x.snapshot())"),
+        (
+            "__class__",
+            "awkward.to_numpy(awkward.flatten(x, axis=None)) if its lists differ in length, else "
+            "awkward.to_numpy(x)",
+        ),
+    ),
+    "h5py": (("__array__", "x[...]"),),
+    "netCDF4": (("__array__", "x[...]"),),
+    "tensorstore": (("read", "x.read().result()"),),
+    "xarray": (("to_dataarray", "x.to_dataarray().data"), ("data", _LABELS)),
+    "zarr": (("__array__", "x[...]"),),
+}
+#: The same for all packages.
+_BY_ATTRIBUTE = (
+    ("get_params", _IN_TREE),
+    ("state_dict", _IN_TREE),
+    ("magnitude", "x.magnitude"),
+    ("compute", "x.compute()"),
+    ("toarray", "x.toarray()"),
+    ("todense", "x.todense()"),
+    ("collect", "x.collect()"),
+    ("to_tensor", "x.to_tensor()"),
+    ("to_numpy", "x.to_numpy()"),
+    ("to_arrow_table", "x.to_arrow_table()"),
+    ("__array__", "numpy.asarray(x)"),
+)
+_NUMBERS = (bool, int, float, complex, list, tuple, range)
+
+
+def remedy(x: Any, to: str = "") -> str | None:
+    """Return what to pass instead of an object, if known; ``to`` is the intended target."""
+    if isinstance(x, dict) or (
+        isinstance(x, list | tuple) and any(isinstance(y, dict) or speaks_array(y) for y in x)
+    ):
+        return _IN_TREE
+    if isinstance(x, _NUMBERS):
+        if isinstance(x, list | tuple) and len({len(y) for y in x if isinstance(y, list)}) > 1:
+            return "its rows one by one, since they differ in length"
+        made = f"arraybridge.asarray(x, like={to!r}), or pass " if to else ""
+        return f"{made}numpy.asarray(x)"
+    cls = type(x)
+    for attribute, found in (*BY_PACKAGE.get(package_of(cls), ()), *_BY_ATTRIBUTE):
+        value = getattr(cls, attribute, None)  # the class may set it to None
+        if value is not None and not (found == f"x.{attribute}" and callable(value)):
+            return found
+    return None
+
+
+def speaks_array(x: Any) -> bool:
+    """Whether NumPy would take ``x`` as an array."""
+    return hasattr(x, "__array__") and not isinstance(x, np.generic)
+
+
+def no_array(x: Any, to: str = "") -> TypeError:
+    """Return the error for an object that is no array in memory; ``to`` is the target, if any."""
+    if isinstance(x, type):
+        return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
+    found = remedy(x, to)
+    if found is not None:
+        return TypeError(f"{_named(x)} is not an array in memory: pass {found}")
+    return TypeError(
+        f"{_named(x)} is not an array: expected an array of a library that arraybridge knows, or "
+        "an object with __dlpack__, __array_interface__, __cuda_array_interface__ or a buffer"
+    )
+
+
+def _named(x: Any) -> str:
+    cls = type(x)
+    lazy, package = RECORDS[cls].lazy, package_of(cls)
+    if lazy is not None:  # Dask arrays have one of arraybridge's classes, too
+        return f"{lazy.name}.Array"
+    return cls.__qualname__ if package in ("", "builtins") else f"{package}.{cls.__qualname__}"
+
+
+def has_no_memory(cls: type) -> bool:
+    """Whether instances of a class look like arrays, but are not in memory.
+
+    A graph (Dask), a file (Zarr, HDF5) or both (xarray) have ``__array__`` and chunks; others have
+    the standard's namespace, and no access to memory.
+    """
+    if any(hasattr(cls, method) for method in METHODS) or speaks_arrow(cls):
+        return False
+    return hasattr(cls, "__array_namespace__") or (
+        hasattr(cls, "__array__") and (hasattr(cls, "chunks") or package_of(cls) in _STORES)
+    )
+
+
+def own(x: Any, method: str) -> Any:
+    """Return the attribute of ``x`` or its class; None if it has none, or forwards another's."""
+    if hasattr(type(x), method) or method in getattr(x, "__dict__", ()):
+        return getattr(x, method, None)
+    return None
+
+
+def speaks(x: Any) -> bool:
+    """Whether ``x`` supports a protocol, itself or by forwarding, not by answering any name."""
+    if all(getattr(x, method, None) is None for method in METHODS):
+        return False
+    return any(own(x, method) is not None for method in METHODS) or handed_on(x) is not None
+
+
+def array_like(x: Any) -> bool:
+    """Whether ``asarray`` would take an object whose class does not handle ufuncs itself."""
+    cls = type(x)
+    if x is None or cls is str or hasattr(cls, "__array_ufunc__"):
+        return False
+    if speaks(x) or hasattr(cls, "__array__"):
+        return True
+    try:
+        memoryview(x).release()
+    except Exception:  # a class that only looks like a buffer may raise anything
+        return False
+    return True
+
+
+def handed_on(x: Any) -> str | None:
+    """Return why protocols that ``x`` forwards from another object are refused, or None.
+
+    A wrapper adds a meaning to an array (pint a unit), which the bare array would lose. An object
+    that answers to any name forwards nothing by that.
+    """
+    if any(own(x, method) is not None for method in METHODS) or hasattr(x, _PROBE):
+        return None
+    if all(getattr(x, method, None) is None for method in METHODS):
+        return None
+    return _loses(x, "what it adds to the wrapped array", "that array itself")
+
+
+def lost(x: Any) -> str | None:
+    """Return why an array of a subclass, or of no library, would lose something, or None."""
+    derived = isinstance(x, np.ndarray)
+    if derived and hasattr(x, "mask"):
+        return "a masked array would lose its mask: fill it first, x.filled(value)"
+    return _loses(x, None, "numpy.asarray(x)" if derived else None)
+
+
+def _loses(x: Any, what: str | None, otherwise: str | None) -> str | None:
+    if hasattr(x, "units") or hasattr(x, "unit"):
+        what = "its unit"
+        for name in ("value", "magnitude"):
+            if hasattr(x, name):
+                otherwise = f"only its numbers, x.{name}"
+                break
+    return what and otherwise and f"{_named(x)} would lose {what}: pass {otherwise}"
+
+
+def check_whole(x: Any) -> None:
+    """Raise for a mask or a unit that would be lost, and for objects that are not in memory.
+
+    As :func:`arraybridge.convert`: ConversionError, whether or not anything is masked; TypeError
+    for a graph or a file, which must not be computed or read implicitly.
+    """
+    kind = type(x)
+    if kind is np.ndarray or isinstance(x, np.generic):
+        return
+    if library_of_type(kind) is not None and not isinstance(x, np.ndarray):
+        return
+    if has_no_memory(kind):
+        raise no_array(x)
+    problem = lost(x) or handed_on(x)
+    if problem is not None:
+        raise ConversionError(problem)

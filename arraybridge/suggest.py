@@ -1,0 +1,21 @@
+"""Suggest the known name that is spelled like an unknown one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def closest(name: object, known: Iterable[str]) -> str | None:
+    """Return the known name that is spelled most alike, if one is."""
+    from difflib import get_close_matches  # for an error's message alone
+
+    lower = {each.lower(): each for each in known}
+    found = get_close_matches(str(name).lower(), lower, 1, 0.7)
+    return lower[found[0]] if found else None
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """End a message about an unknown name: with a suggestion, and all that are known."""
+    known = list(known)
+    guess = closest(name, known)
+    return (f": did you mean {guess!r}?" if guess else ";") + f" expected {', '.join(known)}"
