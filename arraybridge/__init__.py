@@ -12,7 +12,7 @@ You get a view if that is safe, a fast copy if it is not, and a clear error if n
     tree.convert(x, "jax")  all arrays of a tree: a model's parameters, a batch
     audit()                 which lines copy
 
-The public submodules are auditing, dlpack, pickling, sharding, tree and xp.
+The public submodules are auditing, dlpack, sharding, tree and xp.
 ``python -m arraybridge info`` lists the installed libraries.
 
 Importing arraybridge imports only NumPy. Each name below is loaded on first use.
@@ -32,7 +32,6 @@ from . import (
 if TYPE_CHECKING:
     from . import auditing as auditing
     from . import dlpack, xp
-    from . import pickling as pickling
     from . import sharding as sharding
     from . import tree as tree
     from .adapting import adapt
@@ -69,7 +68,7 @@ _HOMES = {
     ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
     ".namespaces": ("namespace", "unify"),
 }
-_MODULES = ("auditing", "dlpack", "pickling", "sharding", "tree", "xp")
+_MODULES = ("auditing", "dlpack", "sharding", "tree", "xp")
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -12,7 +12,6 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 import arraybridge as ab
-import arraybridge.pickling
 
 
 class Flips(Dataset[tuple[ab.Array, int]]):  # type: ignore[misc]
@@ -31,6 +30,12 @@ class Flips(Dataset[tuple[ab.Array, int]]):  # type: ignore[misc]
         return ab.from_dlpack(image.transpose(2, 0, 1)), index  # channels first: a view, too
 
 
+def collate(batch: list[tuple[ab.Array, int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Make one tensor of the images, in any layout, and one of the indices."""
+    images, indices = zip(*batch, strict=True)
+    return torch.stack([ab.convert(x, "torch") for x in images]), torch.tensor(indices)
+
+
 def main() -> None:
     """Load batches of flipped images in two worker processes."""
     images = np.random.default_rng(0).integers(0, 256, (32, 64, 64, 3), np.uint8)
@@ -39,13 +44,10 @@ def main() -> None:
     except ValueError as error:
         print(f"PyTorch on a flipped NumPy image: {str(error).partition(' (')[0]}\n")
 
-    loader = DataLoader(
-        Flips(images), batch_size=8, num_workers=2, collate_fn=arraybridge.pickling.collate
-    )
+    loader = DataLoader(Flips(images), batch_size=8, num_workers=2, collate_fn=collate)
     for batch, indices in loader:
         first, last = int(indices[0]), int(indices[-1])
-        where = "shared memory" if batch.is_shared() else "its own memory"
-        print(f"images {first} to {last}: {tuple(batch.shape)}, {batch.dtype}, in {where}")
+        print(f"images {first} to {last}: {tuple(batch.shape)}, {batch.dtype}")
         mirrored = images[last, :, ::-1].transpose(2, 0, 1)
         print(f"    the last one is mirrored: {np.array_equal(batch[-1].numpy(), mirrored)}")
 

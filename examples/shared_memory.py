@@ -15,14 +15,20 @@ from typing import Any
 import numpy as np
 
 import arraybridge as ab
-from arraybridge.pickling import from_shared_memory
 
 SHAPE, DTYPE = (4, 1000, 1000), "float32"
 
 
-def opened(name: str) -> Any:
+def array_in(block: SharedMemory) -> ab.Array:
     """Return the array in a block of shared memory; it keeps the block open."""
-    return ab.convert(from_shared_memory(SharedMemory(name), SHAPE, DTYPE), "numpy")
+    memory = np.frombuffer(block.buf, np.uint8)
+    owner = block, memory
+    return ab.from_pointer(memory.ctypes.data, SHAPE, DTYPE, device="cpu", owner=owner)
+
+
+def opened(name: str) -> Any:
+    """Return the array in a block of that name."""
+    return ab.convert(array_in(SharedMemory(name)), "numpy")
 
 
 def fill(name: str, index: int) -> float:
@@ -43,7 +49,7 @@ def main() -> None:
 
     block = SharedMemory(create=True, size=4 * 4 * 1000 * 1000)
     try:
-        shared = ab.convert(from_shared_memory(block, SHAPE, DTYPE), "torch")
+        shared = ab.convert(array_in(block), "torch")
         print(f"a {type(shared).__name__} of {shared.numel() * 4:,} bytes, in shared memory")
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
             last = list(pool.map(fill, [block.name] * 4, range(4)))

@@ -166,28 +166,6 @@ class Memory(Arrays):
     def mark_modified(self, x: Any) -> None:
         """Notify the library that the memory of ``x`` was written through its address."""
 
-    def read_only(self, x: Any) -> Any:
-        """Return an array on the memory of a read-only NumPy array that refuses writes, or None.
-
-        For libraries that cannot mark memory as read-only (``accepts.readonly``). With None, the
-        array is copied.
-        """
-        return None
-
-    def only_memory(self, x: Any) -> bool:
-        """Return whether ``x`` has no state beyond the memory that :meth:`describe` describes.
-
-        If so, ``x`` is pickled as this memory.
-        """
-        return True
-
-    def serve_processes(self) -> list[Callable[[], object]]:
-        """Let other packages send the library's arrays, and return functions that undo this.
-
-        :func:`arraybridge.pickling.register` calls it.
-        """
-        return []
-
 
 class Copies(Arrays):
     """Copies by the library, and what a kernel needs to copy instead."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import arraybridge as ab
-from arraybridge import auditing, pickling, sharding, tree
+from arraybridge import auditing, sharding, tree
 from tests.support.optional import needs
 from tests.support.processes import ROOT
 
@@ -21,7 +21,7 @@ LIBRARIES = {"torch", "jax", "polars", "dask"}
 
 #: Every public object once, under the first name that it has.
 PUBLIC: dict[str, Any] = {}
-for module in (ab, ab.dlpack, pickling, auditing, sharding, tree):
+for module in (ab, ab.dlpack, auditing, sharding, tree):
     for name in module.__all__:
         value = getattr(module, name)
         if not isinstance(value, ModuleType) and all(

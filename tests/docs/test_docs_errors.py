@@ -43,7 +43,7 @@ def is_known(message: str) -> bool:
 ABSENT = next((name for name in ("cupy", "dpnp", "mlx") if not installed(name)), "")
 NAMES = """
 import numpy as np, torch, jax, jax.numpy as jnp, pyarrow as pa, dask.array as da
-import arraybridge as ab, arraybridge.pickling
+import arraybridge as ab
 from array_api_compat import array_namespace
 x, frozen = np.arange(6.0).reshape(2, 3), np.zeros(3)
 frozen.flags.writeable = False

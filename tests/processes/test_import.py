@@ -33,7 +33,7 @@ def test_loads_nothing_beside_itself_and_numpy() -> None:
 def test_dir_lists_the_public_names():
     import arraybridge as ab
 
-    public = {*ab.__all__, "auditing", "pickling", "sharding", "tree"} - {"__version__"}
+    public = {*ab.__all__, "auditing", "sharding", "tree"} - {"__version__"}
     assert {name for name in dir(ab) if not name.startswith("__")} == public
     assert "__version__" in dir(ab)
 

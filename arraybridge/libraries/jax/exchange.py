@@ -232,9 +232,6 @@ class Jax(Library):
 
             context.hold(device.id, stream, x)
 
-    def only_memory(self, x: jax.Array) -> bool:
-        return not x.weak_type
-
     def native_namespace(self) -> Any:
         from .namespace import native
 

@@ -26,7 +26,6 @@ from ...layout import SMALL, Memory, in_bytes, relaxed
 from ...native import C
 from ...native.lookup import or_else
 from ...ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
-from .readonly import ReadOnlyTensor, read_only
 from .state import (
     check_shape,
     check_together,
@@ -316,7 +315,7 @@ class Torch(Library):
                 pending += ("neg",)
                 refused = not_negated(x)
         return TensorInfo(
-            "torch", data, 0, shape, strides, dtype, device, type(x) is ReadOnlyTensor,
+            "torch", data, 0, shape, strides, dtype, device, False,
             pending=pending, refused=refused, tracked=tracked,
         )  # fmt: skip
 
@@ -469,28 +468,6 @@ class Torch(Library):
             return False
         dst.copy_(src)
         return True
-
-    def only_memory(self, x: torch.Tensor) -> bool:
-        return not (x.__dict__ or x._backward_hooks)
-
-    def serve_processes(self) -> list[Callable[[], object]]:
-        from .processes import serve
-
-        return serve()
-
-    def collate(self, batch: Any) -> Any:
-        """Collate as ``default_collate`` does, Arrays too."""
-        from .processes import collated
-
-        return collated(batch)
-
-    def read_only(self, x: np.ndarray) -> torch.Tensor | None:
-        from ...conversion import convert
-
-        tensor: torch.Tensor = convert(x, "torch", alias_readonly=True)
-        return (
-            read_only(tensor) if tensor.data_ptr() == x.__array_interface__["data"][0] else tensor
-        )
 
     def empty(self, info: TensorInfo) -> torch.Tensor:
         kind = TORCH_DTYPES[info.dtype]

@@ -15,7 +15,6 @@ import numpy
 import torch
 
 from ...array.indexing import axes_of, set_apart, steps_of
-from .readonly import ReadOnlyTensor
 from .state import differentiated, transformed
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -55,12 +54,7 @@ def _get(native: torch.Tensor, parts: tuple[Any, ...], extra: int | None) -> tor
 
 
 def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
-    """Write elements into the array's memory, and return the array.
-
-    A read-only array is copied first, and the copy returned.
-    """
-    if native.__class__ is ReadOnlyTensor:
-        native = native.clone()
+    """Write elements into the array's memory, and return the array."""
     tensor = isinstance(value, torch.Tensor)
     if tensor and share(native, value):
         if _is_there(native, key, value):
@@ -116,14 +110,12 @@ def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
 
 
 def of_shared_memory(in_place: Any) -> Any:
-    """Make an in-place operator correct for operands that share memory, and for read-only memory.
+    """Make an in-place operator correct for operands that share memory.
 
     torch refuses ``x += x[1]``, and computes ``x[:, 1:] += x[:, :-1]`` wrongly.
     """
 
     def operator(native: torch.Tensor, other: Any) -> torch.Tensor:
-        if native.__class__ is ReadOnlyTensor:
-            native = native.clone()
         if other is not native and isinstance(other, torch.Tensor) and share(native, other):
             other = other.clone()
         result: torch.Tensor = in_place(native, other)

@@ -11,7 +11,6 @@ import torch
 from torch.autograd import forward_ad
 
 from ...core.records import ConversionError
-from .readonly import ReadOnlyTensor
 
 modes = torch._C._len_torch_dispatch_stack
 transform_level = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
@@ -55,7 +54,7 @@ def no_memory(x: torch.Tensor) -> str | None:
     """Return why a tensor is not one dense block of memory, or None."""
     if x.layout is not torch.strided:
         return f"a {x.layout} tensor is not dense memory: pass x.to_dense()"
-    if type(x) is not torch.Tensor and type(x) is not ReadOnlyTensor:
+    if type(x) is not torch.Tensor:
         dispatch = getattr(type(x), "__torch_dispatch__", _NO_DISPATCH)
         if dispatch is not _NO_DISPATCH:
             name = type(x).__name__

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge import pickling
 from arraybridge.core.registry import forget, library_named
 from arraybridge.dlpack import CPU, DataType, ManagedTensor
 from tests.support.optional import needs, optional
@@ -232,9 +231,6 @@ COPIES = {
     "copy.copy": lambda xp, x: copying.copy(x),
     "copy.deepcopy": lambda xp, x: copying.deepcopy(x),
     "pickle": lambda xp, x: pickle.dumps(x),
-    "collate": lambda xp, x: pickling.collate([x, x]),
-    "collate of tensors": lambda xp, x: pickling.collate([x.native, x.native]),
-    "collate of both": lambda xp, x: pickling.collate([x, np.ones((3, 4), "f4")]),
 }
 
 
@@ -287,7 +283,6 @@ def test_copies_of_arrays_without_memory_by_design():
         pickle.loads(pickle.dumps(meta)),
     ):
         assert "device='meta'" in repr(x)
-    assert pickling.collate([meta, meta]).shape == (2, 2)
     zeros = xp.asarray(torch._efficientzerotensor(2))
     assert "[0., 0.]" in repr(zeros)
     assert xp.all(xp.astype(zeros, xp.float64) == 0)

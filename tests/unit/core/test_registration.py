@@ -284,7 +284,7 @@ def test_torch_places_arrays_on_devices_itself():
     assert LIBRARY.to_device(x, ab.Device.parse("cpu")).tolist() == [0.0, 1.0, 2.0]
     assert LIBRARY.native_device(ab.Device.parse("cpu")) == torch.device("cpu")
     public = {name for name in dir(type(LIBRARY)) if not name.startswith("_")}
-    assert public - set(dir(Library)) == {"collate"}
+    assert public - set(dir(Library)) == set()
 
 
 def test_the_own_array_class_keeps_its_library():

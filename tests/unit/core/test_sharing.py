@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import io
 import mmap
-import pickle
 from itertools import product
 from types import SimpleNamespace
 
@@ -331,15 +329,3 @@ def test_what_nobody_else_can_write_is_shared(target):
     assert ab.explain(x, target).kind == "kernel"
     del base
     assert ab.explain(x, target).kind == "view"
-
-
-def test_a_pickle_s_read_only_memory_is_its_own():
-    from arraybridge import pickling
-
-    file, sent = io.BytesIO(), []
-    with pickling.register("jax"):
-        dump = pickling.Pickler(file, protocol=5, buffer_callback=sent.append)
-        dump.dump(jax.numpy.ones(1024, "float32"))
-    arrived = _read_only_view(memory(shape=(1024,)))
-    j = pickle.loads(file.getvalue(), buffers=[arrived])
-    assert address(j) == arrived.ctypes.data
