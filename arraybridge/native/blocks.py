@@ -14,8 +14,8 @@ import contextlib
 import ctypes
 import os
 import sys
+from functools import cache
 from itertools import count
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,6 @@ _PAGE = 4096
 _Key = tuple[int, int]  # bytes, minus a number: the smallest first, then the latest
 _pool: dict[_Key, np.ndarray] = {}
 _numbers = count()
-_limit: int | None = None
 
 
 class Block:
@@ -58,8 +57,10 @@ def new_block(nbytes: int) -> tuple[Block, int]:
         nbytes = -(-nbytes // _PAGE) * _PAGE
         memory = _reused(nbytes)
         block = Block(_fresh(nbytes) if memory is None else memory, memory is None)
-        if memory is None:
-            _add(nbytes, block.memory)
+        room = cache_limit() - nbytes
+        if memory is None and room >= 0:
+            _shrink(room)
+            _pool[nbytes, -next(_numbers)] = block.memory
     memory_of: Any = block.memory
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory_of))
     return block, -(-start // ALIGNMENT) * ALIGNMENT
@@ -86,7 +87,7 @@ def _reused(nbytes: int) -> np.ndarray | None:
 
 
 def _is_idle(key: _Key) -> bool:
-    """Whether only the pool refers to some memory, so that it can be taken."""
+    """Return whether only the pool refers to some memory, so that it can be taken."""
     return sys.getrefcount(_pool.get(key)) <= _ALONE
 
 
@@ -95,95 +96,30 @@ _ALONE = sys.getrefcount(_pool.get((0, 0)))
 _pool.clear()
 
 
-def _add(nbytes: int, memory: np.ndarray) -> None:
-    """Add memory to the pool, and make room for it."""
-    room = get_block_cache_limit() - nbytes
-    if room >= 0:
-        _shrink(room)
-        _pool[nbytes, -next(_numbers)] = memory
-
-
 def _shrink(most: int, in_use: bool = True) -> int:
     """Drop memory until the pool has at most `most` bytes; return how many were idle.
 
     The oldest idle blocks go first, then, if `in_use`, the oldest others, freed with their results.
     """
     freed = 0
-    for only_idle in (True, False) if in_use else (True,):
-        for key in sorted(_pool, key=lambda key: -key[1]):
-            if sum(size for size, _ in list(_pool)) <= most:
-                return freed
-            idle = _is_idle(key)
-            if (idle or not only_idle) and _pool.pop(key, None) is not None:
-                freed += key[0] * idle
+    for key in sorted(_pool, key=lambda key: (not _is_idle(key), -key[1])):
+        if sum(size for size, _ in list(_pool)) <= most:
+            break
+        idle = _is_idle(key)
+        if (idle or in_use) and _pool.pop(key, None) is not None:
+            freed += key[0] * idle
     return freed
 
 
-def kept() -> int:
-    """Return the idle bytes in the pool."""
+def idle_bytes() -> int:
+    """Return the bytes in the pool that no result uses."""
     return sum(key[0] for key in list(_pool) if _is_idle(key))
-
-
-def get_block_cache_limit() -> int:
-    """Return how much memory of deleted results is kept for later results, in bytes.
-
-    Returns
-    -------
-    int
-        The value passed to :func:`set_block_cache_limit`, else that of the environment variable
-        ``ARRAYBRIDGE_BLOCK_CACHE``, else a sixteenth of the memory available to the process, at
-        most 512 MB. A variable that is not a whole number is ignored, with a RuntimeWarning.
-
-    Examples
-    --------
-    >>> import arraybridge as ab
-    >>> ab.set_block_cache_limit(64 << 20)
-    >>> ab.get_block_cache_limit()
-    67108864
-    >>> ab.set_block_cache_limit(None)              # the default again
-    """
-    global _limit
-    if _limit is None:
-        _limit = _default()
-    return _limit
-
-
-def set_block_cache_limit(nbytes: int | None) -> None:
-    """Limit the memory of deleted results that is kept for later results.
-
-    Parameters
-    ----------
-    nbytes : int or None
-        The limit in bytes. 0 disables the cache; None restores the default.
-
-    Raises
-    ------
-    ValueError
-        If ``nbytes`` is negative or not an int.
-
-    Examples
-    --------
-    >>> import arraybridge as ab
-    >>> ab.set_block_cache_limit(0)                 # every dropped result goes back to the system
-    >>> ab.get_block_cache_limit()
-    0
-    >>> ab.set_block_cache_limit(None)              # the default again
-    """
-    global _limit
-    _limit = _default() if nbytes is None else _whole(nbytes)
-    _shrink(_limit)
-
-
-def _whole(nbytes: object) -> int:
-    with contextlib.suppress(TypeError):
-        limit = -1 if isinstance(nbytes, bool) else index(nbytes)  # type: ignore[arg-type]
-        if 0 <= limit < 2**62:
-            return limit
-    raise ValueError(f"the limit must be a whole number of bytes, 0 or more; got {nbytes!r}")
 
 
 def empty_block_cache() -> int:
     """Return cached memory of deleted results to the system.
+
+    The environment variable ``ARRAYBRIDGE_BLOCK_CACHE`` limits the cache; 0 turns it off.
 
     Returns
     -------
@@ -201,11 +137,12 @@ def empty_block_cache() -> int:
     return _shrink(0, in_use=False)
 
 
-def _default() -> int:
+@cache
+def cache_limit() -> int:
     """Return the limit from the environment, or a fraction of the memory that may be used."""
     given = whole_number("ARRAYBRIDGE_BLOCK_CACHE", 0, "bytes")
     if given is not None:
-        return min(given, 2**62 - 1)
+        return given
     sizes = [MOST]
     with contextlib.suppress(AttributeError, OSError, ValueError):  # not on Windows
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
