@@ -134,6 +134,8 @@ class _Arrays:
         if info.c_contiguous:
             return x
         if info.device.host:
+            if OBSERVERS:
+                notify_copy(f"the layout is {info.layout}", info)
             return Array(compact_copy(native), library)
         return _of_bare_memory(native)
 

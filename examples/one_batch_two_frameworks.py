@@ -52,7 +52,7 @@ def main() -> None:
             optimizer.step()
             if step % 200 == 0 or step == 599:
                 print(f"step {step:3}: the student is off by {loss.item() ** 0.5:.2f}")
-    print(log.summary())
+    print(log)
 
     with torch.inference_mode():
         test = torch.randn(2000, WIDTH)

@@ -307,6 +307,8 @@ class Array(ArrayObject):
 
     def __bytes__(self) -> bytes:
         """Return the elements' bytes in C order, whatever the layout."""
+        if OBSERVERS:
+            notify_copy("bytes() copies the elements", self.info, "bytes")
         elements: bytes = self.__array__().tobytes()
         return elements
 

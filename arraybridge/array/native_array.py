@@ -16,7 +16,7 @@ from ..conversion import convert, viewed
 from ..core.library import Library, place_named
 from ..core.records import ConversionError
 from ..core.registry import KNOWN, library_named, library_of_package, library_of_type
-from ..core.table import OBSERVERS
+from ..core.table import OBSERVERS, notify_copy
 from ..dlpack import CPU, Device, reads_versioned
 from ..native import C
 from ..native.pyapi import CapsuleType
@@ -451,9 +451,13 @@ class NativeArray(Array):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         self._home.check_supported(self._native, read=True)
+        if OBSERVERS:
+            notify_copy("a deep copy", self.info)
         return type(self)._of(copy.deepcopy(self._native, memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        if OBSERVERS and protocol < 5:  # of a buffer pickle decides itself, out of band
+            notify_copy("a pickle before protocol 5 copies the elements", self.info, "pickle")
         return reduced(self._home.name, self._native, self.device)
 
     def __repr__(self) -> str:

@@ -54,7 +54,6 @@ def provide_declared() -> list[str]:
             for name, more in packages.items()
         ],
         _load,
-        {},
     )
     return problems
 

@@ -25,7 +25,6 @@ class Arrays:
     name: str = ""
     exports_description: bool = False
     forms: tuple[type, ...] = ()
-    watched: tuple[str, ...] = ()
 
     @property
     def accepts(self) -> Accepts:
@@ -434,9 +433,6 @@ class Library(Edges, Memory, Copies, Casts, Devices, Computing, Lazy):
         Classes of conversion results that another library owns.
     lazy : bool
         Whether arrays are in blocks that are computed later; see :meth:`map_blocks`.
-    watched : tuple of str
-        Names of the library's own functions that copy or import arrays, such as
-        ``"torch.Tensor.cpu"``. An audit with ``libraries=True`` watches them.
 
     Examples
     --------

@@ -71,26 +71,20 @@ _frames: set[str] = set()  # packages
 _load_frames: Callable[[str], Callable[[Any], Any]]
 _trees: dict[str, str] = {}  # packages and their modules
 _load_trees: Callable[[str], Any]
-_watched: list[str] = []  # functions of the table's libraries
 _synonyms: dict[str, str] = {}
 _nicknames: dict[str, str] = {}
 
 
-def provide(
-    entries: Iterable[Entry], load: Callable[[str], Library], watched: Mapping[str, Iterable[str]]
-) -> None:
+def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
     """Register the libraries of a table.
 
-    `load` imports a library by its name; ImportError if it is not installed. `watched` has for each
-    library what :attr:`Library.watched` has for others.
+    `load` imports a library by its name; ImportError if it is not installed.
     """
     for entry in entries:
         _load[entry.name], _entries[entry.name] = load, entry
         _packages.update(dict.fromkeys((entry.name, *entry.packages), entry.name))
         _synonyms.update(dict.fromkeys(entry.synonyms, entry.name))
         _nicknames.update(dict.fromkeys(entry.nicknames, entry.name))
-    for functions in watched.values():
-        _watched.extend(functions)
     LASTING.update(_packages)
 
 
@@ -243,12 +237,6 @@ def is_built_in(package: str) -> bool:
 def packages() -> frozenset[str]:
     """Return the top-level packages of the libraries of the table."""
     return frozenset(_packages)
-
-
-def watched_functions() -> list[str]:
-    """List the libraries' own functions that an audit watches, without loading a library."""
-    own = [path for x in (*_registered.values(), *_loaded.values()) for path in x.watched]
-    return [*dict.fromkeys([*_watched, *own])]
 
 
 def loaded(name: str) -> Library | None:

@@ -19,34 +19,6 @@ if TYPE_CHECKING:
 _CUPY = {"cuda": "CuPy (cupy-cuda12x)", "rocm": "a ROCm build of CuPy"}
 _TORCH = {"cuda": "a CUDA build of PyTorch", "rocm": "a ROCm build of PyTorch"}
 
-# The libraries' own functions that copy or import arrays, for audits (`Library.watched`). They are
-# here because an audit must not load a library to know them.
-_WATCHED = {
-    "numpy": (
-        "numpy.array", "numpy.asanyarray", "numpy.asarray", "numpy.ascontiguousarray",
-        "numpy.asfortranarray", "numpy.copy", "numpy.from_dlpack", "numpy.require",
-    ),
-    "cupy": (
-        "cupy.array", "cupy.asarray", "cupy.ascontiguousarray", "cupy.asnumpy",
-        "cupy.from_dlpack",
-    ),
-    "torch": (
-        "torch.as_tensor", "torch.asarray", "torch.from_dlpack", "torch.from_numpy",
-        "torch.tensor", "torch.utils.dlpack.from_dlpack", "torch.Tensor.__array__",
-        "torch.Tensor.contiguous", "torch.Tensor.cpu", "torch.Tensor.cuda",
-        "torch.Tensor.double", "torch.Tensor.float", "torch.Tensor.half",
-        "torch.Tensor.numpy", "torch.Tensor.to",
-    ),
-    "jax": (
-        "jax.device_get", "jax.device_put", "jax.dlpack.from_dlpack", "jax.numpy.array",
-        "jax.numpy.asarray", "jax.numpy.from_dlpack", "jax._src.array.ArrayImpl.__array__",
-    ),
-    "tensorflow": (
-        "tensorflow.constant", "tensorflow.convert_to_tensor",
-        "tensorflow.experimental.dlpack.from_dlpack",
-    ),
-}  # fmt: skip
-
 LIBRARIES = (
     Entry("numpy", "numpy", ("ml_dtypes",), synonyms=("array_api_compat",), nicknames=("np",)),
     Entry("cupy", "cupy-cuda12x", nicknames=("cp",), computes=_CUPY),
@@ -93,7 +65,7 @@ def _load_trees(home: str) -> Any:
     return import_module(f"{__name__}.{home}")
 
 
-provide(LIBRARIES, _load, _WATCHED)
+provide(LIBRARIES, _load)
 provide_later(_declared)
 provide_frames(("pandas", "polars", "pyarrow"), _load_frames)
 provide_trees(

@@ -173,6 +173,10 @@ class _Input:
             own = dtype is None or kinds.issubset(SCALARS)
             return obj if own else [scalar_of(x) for x in obj]
         found = [self.item(x, dtype, device) for x in obj]
+        if OBSERVERS and not shared:
+            for x in found:
+                if self.home.owns(type(x)):
+                    notify_copy("a sequence is stacked", self.home.describe(x), call="asarray")
         if self.takes_nested or not any(self.home.owns(type(x)) for x in found):
             return found
         if shared:

@@ -55,7 +55,7 @@ ab.dlpack.from_capsule(capsule)
 #: Code that raises a message: those that are put together from parts.
 RAISED = {
     "copy=False, but ...": "ab.convert(x[:, ::-1], 'torch', copy=False)",
-    "... copies ... bytes by ...": "audit.__enter__() and ab.convert(x[:, ::-1], 'torch')",
+    "copies='forbid', but ...": "audit.__enter__() and ab.convert(x[:, ::-1], 'torch')",
     "the array is on ..., which ... cannot address": "ab.convert(elsewhere, 'numpy')",
     "... has no arrays on ...": "ab.convert(x, 'numpy', device='cuda:0')",
     "jax has no ...": "ab.convert(x, 'jax')",

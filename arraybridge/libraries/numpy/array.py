@@ -9,6 +9,7 @@ import numpy
 from ...array.native_array import NativeArray
 from ...array.operators import OPERATORS, in_c
 from ...core.registry import own_library
+from ...core.table import OBSERVERS, notify_copy
 from ...ndarrays import PLAIN
 from ...xp.namespace import defer_namespace
 
@@ -40,6 +41,8 @@ def _set(
     if isinstance(value, numpy.ndarray) and may_share_memory(native, value):  # by their bounds
         if _is_there(native, key, value):
             return native
+        if OBSERVERS:
+            notify_copy("it overlaps what is written", own_library("numpy").describe(value))
         value = value.copy()
     if key.__class__ is not slice and key.__class__ is not int:
         key = _apart(native, key)
@@ -48,6 +51,9 @@ def _set(
     except ValueError:
         if native.flags.writeable:
             raise
+        if OBSERVERS:
+            why = "the memory is read-only, so what is written is a copy"
+            notify_copy(why, own_library("numpy").describe(native))
         native = native.copy()  # the read-only memory is not written
         native[key] = value
     return native

@@ -1,4 +1,4 @@
-"""An audit changes no result, and leaves all as it was: tables, threads, imports."""
+"""An audit changes no result, misses nothing that begins inside it, and leaves all as it was."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import gc
 import os
 import pickle
 import random
+import sys
 import threading
-import time
 import weakref
 from contextlib import suppress
 from functools import partial
@@ -19,7 +19,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.auditing import CopyForbiddenError
-from tests.support.audits import check_off, functions, strided
+from tests.support.audits import check_off, strided
 from tests.support.optional import needs
 from tests.support.processes import run_python
 from tests.support.sources import sources
@@ -31,174 +31,178 @@ def off():
     check_off()
 
 
-@needs("torch")
-def test_nothing_of_ours_is_replaced() -> None:
-    """Neither while an audit is on nor afterwards, and what it switched off is on again."""
-    x, view = strided(), np.ones(3)
-
-    def calls() -> None:
-        ab.convert(view, "torch"), ab.contiguous(x), np.from_dlpack(ab.from_dlpack(view))
-
-    calls()
-    before = functions()
-    with ab.audit() as logged:
-        assert functions() == before
-        calls()
-        found = len(logged)
-        calls()
-        assert len(logged) == 2 * found
-    assert functions() == before
-    calls()
-    assert len(logged) == 2 * found
-
-
-def test_after_an_exception() -> None:
-    audit = ab.audit()
-    with pytest.raises(TypeError), audit:
-        ab.convert(object(), "numpy")
-    assert len(audit.log) == 0
-    check_off()
-
-
 def test_nested_and_in_any_order() -> None:
     outer, inner = ab.audit(), ab.audit(copies="forbid")
-    one = outer.__enter__()
-    two = inner.__enter__()
+    outer.__enter__()
+    inner.__enter__()
     ab.convert(np.ones(3), "numpy")
     with pytest.raises(CopyForbiddenError):
         ab.contiguous(strided())
     outer.__exit__(None, None, None)
     with pytest.raises(CopyForbiddenError):
         ab.contiguous(strided())
-    assert len(one) == 1
     ab.convert(np.ones(3), "numpy")
     inner.__exit__(None, None, None)
-    assert len(two) == 2
-    check_off()
+    assert [len(outer.records), len(inner.records)] == [1, 2]
+    assert outer.copies == 0  # refused routes were not taken
     inner.__exit__(None, None, None)  # a second time: nothing
-    check_off()
-
-
-def test_an_audit_that_is_on_is_not_begun_again() -> None:
-    audit = ab.audit()
-    with audit as logged:
-        with pytest.raises(RuntimeError, match="already on"):
-            audit.__enter__()
-        ab.convert(np.ones(3), "numpy")
-    with audit as again:
-        ab.convert(np.ones(3), "numpy")
-    assert again is logged
-    assert len(logged) == 2
 
 
 def test_generators_and_tasks_are_all_seen() -> None:
     def numbers():
-        with ab.audit() as logged:
-            yield logged
-            ab.convert(np.ones(3), "numpy")
-            yield logged
+        with ab.audit() as log:
+            yield log
+            ab.contiguous(strided())
+            yield log
 
-    async def convert():
+    async def copies():
         await asyncio.sleep(0)
-        ab.convert(np.ones(3), "numpy")
+        ab.contiguous(strided())
 
     async def main():
-        await asyncio.gather(convert(), convert())
+        await asyncio.gather(copies(), copies())
 
     generator = numbers()
-    logged = next(generator)
+    log = next(generator)
     asyncio.run(main())  # on until the generator goes on, or is closed
-    assert len(logged) == 2
+    assert log.copies == 2
     next(generator)
-    assert len(logged) == 3
+    assert log.copies == 3
     generator.close()
-    check_off()
 
 
 @needs("torch")
-def test_threads_that_go_on() -> None:
-    done, failures, x = threading.Event(), [], strided()
+@pytest.mark.parametrize("copies", ["log", "forbid"])
+def test_no_audit_misses_a_copy_beside_threads(copies) -> None:
+    """Threads that enter conversions in the tables, while audits begin and end."""
+    x, done, failures = strided(), threading.Event(), []
+    calls = (
+        lambda: ab.convert(x, "torch"),
+        lambda: ab.contiguous(x),
+        lambda: ab.from_dlpack(x).__dlpack__(copy=True),
+        lambda: ab.convert(x, "numpy", copy=True),
+    )
 
-    def work():
+    def work() -> None:
         while not done.is_set():
-            try:
-                ab.convert(x, "torch")
-                ab.contiguous(x)
-                ab.from_dlpack(x).__dlpack__()
-                ab.convert(x[:, ::-1], "torch")
-            except BaseException as error:
-                failures.append(error)
-                return
+            for call in calls:
+                try:
+                    call()
+                except CopyForbiddenError:
+                    continue
+                except BaseException as error:
+                    failures.append(error)
+                    return
 
-    threads = [threading.Thread(target=work, name=f"worker {n}") for n in range(3)]
-    for thread in threads:
-        thread.start()
+    interval = sys.getswitchinterval()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    sys.setswitchinterval(1e-6)
     try:
-        for _ in range(8):
-            with ab.audit() as logged:
-                while len(logged) < 8:
-                    time.sleep(0.001)  # a spin would keep the lock from the workers
-            check_off()
+        for thread in threads:
+            thread.start()
+        for turn in range(300):
+            call = calls[turn % len(calls)]
+            with ab.audit(copies=copies) as log:
+                before = log.copies
+                try:
+                    call()
+                except CopyForbiddenError:
+                    continue
+                assert copies == "log", "a copy passed unseen"
+                assert log.copies > before
     finally:
         done.set()
+        sys.setswitchinterval(interval)
         for thread in threads:
             thread.join()
     assert not failures
-    assert {record.thread for record in logged} <= {thread.name for thread in threads}
 
 
-def test_a_log_is_pickled_and_copied() -> None:
-    with ab.audit(most=1) as log:
-        ab.convert(strided(), "numpy", copy=True)
-        made = pickle.loads(pickle.dumps(log))  # while it is on, too
-        ab.contiguous(strided())
-    assert len(made) == 1
-    for made in pickle.loads(pickle.dumps(log)), copy.deepcopy(log):
-        assert str(made) == str(log)
-        assert made.to_json() == log.to_json()
-        made.add(log.records[0])
-        assert len(made) == 3
-        assert len(log) == 2
+class Signal:
+    def __init__(self, samples):
+        self.samples = samples
+
+
+class Signals(ab.Library):
+    """A library that calls `begin` while a conversion to it is entered in the tables."""
+
+    name = "signal"
+    accepts = ab.Accepts("signal", "1.0", frozenset({"float64"}))
+    edges = (ab.Edge("numpy", "signal", Signal),)
+    begin = None
+
+    @property
+    def modes(self):
+        if self.begin is not None:
+            begin, self.begin = self.begin, None
+            begin()
+
+    def owns(self, array_type):
+        return array_type is Signal
+
+    def export(self, x, stream=None):
+        return ab.dlpack.acquire(x.samples)
+
+    def wrap(self, tensor, *, move=False):
+        return Signal(np.from_dlpack(tensor))
+
+
+@pytest.mark.xfail(strict=False, reason="the tables have no lock yet")
+def test_a_conversion_that_is_entered_while_an_audit_begins_is_seen() -> None:
+    """It was planned without observers, and must not be remembered."""
+    library, log, x = Signals(), ab.audit(), np.ones(3)
+    other = threading.Thread(target=log.__enter__)
+
+    def begin() -> None:
+        other.start()
+        other.join(0.3)  # it may have to wait for the tables' lock
+
+    ab.register_library(library)
+    library.begin = begin
+    try:
+        ab.convert(x, "signal")
+        other.join()
+        before = sum(record.calls for record in log.records)
+        assert ab.convert(x, "signal").samples is x
+        assert sum(record.calls for record in log.records) == before + 1
+    finally:
+        log.__exit__()
+        ab.unregister_library("signal")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_fork_while_another_thread_adds_to_the_log() -> None:
+def test_a_fork_while_another_thread_counts() -> None:
     program = """
 import os, signal
 import numpy as np
 import arraybridge as ab
-from arraybridge.auditing import audits
+from arraybridge import auditing
 x = np.arange(3.0)
 with ab.audit() as log:
-    with audits._adding, audits.exclusive():  # as another thread may, that the child does not have
+    with auditing._lock:  # as another thread may, that the child does not have
         pid = os.fork()
         if pid == 0:
             signal.alarm(20)
             ab.convert(x, "numpy")
             with ab.audit():
                 ab.convert(x, "numpy")
-            os._exit(len(log))
+            os._exit(sum(record.calls for record in log.records))
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
-    ab.convert(x, "numpy")
-assert len(log) == 1
+assert not log.records
 """
     run_python("-c", program, check=True)
 
 
-def test_arrays_are_not_kept_alive() -> None:
+def test_a_log_is_pickled_and_keeps_no_array_alive() -> None:
     x = strided()
     alive = weakref.ref(x)
-    with ab.audit() as logged:
-        ab.convert(x, "numpy", copy=True)
-        try:
-            with ab.audit(copies="forbid"):
-                ab.convert(x, "numpy", copy=True)
-        except CopyForbiddenError:
-            pass
+    with ab.audit() as log:
+        ab.contiguous(x)
         del x
         gc.collect()
         assert alive() is None
-    assert len(logged) == 1
+    for made in pickle.loads(pickle.dumps(log)), copy.deepcopy(log):
+        assert str(made) == str(log)
 
 
 def outcome(function, given) -> object:
@@ -210,43 +214,13 @@ def outcome(function, given) -> object:
     if result is given:
         return "itself"
     info = ab.inspect(result)
-    shared = info.pointer if info.pointer == ab.inspect(given).pointer else None
+    shared = info.pointer == ab.inspect(given).pointer
     elements = None
     if info.device.host and info.data and not (info.refused or info.pending):
         with suppress(ab.ConversionError):  # of what NumPy has no data type for
             elements = bytes(ab.from_dlpack(result))
-    if not info.size:  # whose strides mean nothing
-        info = info._replace(strides=())
-    return (type(result), shared, elements, *info[3:])
-
-
-def describable(x) -> bool:
-    try:
-        ab.inspect(x)
-    except ab.ConversionError:
-        return False
-    return True
-
-
-@needs("torch", "jax")
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_results_are_what_they_are() -> None:
-    calls = {
-        (name, label): (partial(function, x), x)
-        for name, x in random.Random(0).sample([*sources().items()], 40)
-        for label, function in ROUTES.items()
-    }
-    before = {key: outcome(*call) for key, call in calls.items()}
-    with ab.audit() as logged:
-        for key, call in calls.items():
-            noted = len(logged)
-            assert outcome(*call) == before[key], key
-            if before[key] == "itself" or len(before[key]) > 2:
-                # What has no memory is itself in its own library, and takes no route.
-                unseen = key[1] in ("adapt", "unify") or not describable(call[1])
-                assert len(logged) > noted or unseen, key
-    for key, call in calls.items():
-        assert outcome(*call) == before[key], key
+    strides = info.strides if info.size else ()
+    return type(result), shared, elements, info.shape, strides, info.dtype, info.readonly
 
 
 ROUTES = {
@@ -255,7 +229,6 @@ ROUTES = {
     "jax": lambda x: ab.convert(x, "jax"),
     "view": lambda x: ab.convert(x, "torch", copy=False),
     "copy": lambda x: ab.convert(x, "numpy", copy=True),
-    "cpu": lambda x: ab.convert(x, "torch", device="cpu", alias_readonly=True),
     "cast": lambda x: ab.convert(x, "torch", dtype="float32"),
     "order": lambda x: ab.convert(x, "numpy", order="F"),
     "contiguous": lambda x: ab.contiguous(x),
@@ -267,29 +240,17 @@ ROUTES = {
 }
 
 
-def test_errors_are_what_they_are() -> None:
-    def message(function):
-        try:
-            function()
-        except Exception as error:
-            return type(error), str(error)
-        return None
-
-    x = strided()
-    for function in (
-        lambda: ab.convert(x, "nothing"),
-        lambda: ab.convert(object(), "numpy"),
-        lambda: ab.convert(x, "numpy", copy=2),
-        lambda: ab.convert(x, "numpy", device="nowhere"),
-        lambda: ab.convert(x, ["numpy"]),
-        lambda: ab.copyto(x, np.ones(2)),
-        lambda: ab.contiguous("x"),
-        lambda: ab.from_dlpack(x).__dlpack__(stream=3),
-        lambda: np.asarray(ab.from_dlpack(x), dtype="f4", copy=False),
-        lambda: ab.convert(np.array(["a"]), "numpy", copy=True),
-    ):
-        before = message(function)
-        assert before is not None
-        with ab.audit() as logged:
-            assert message(function) == before
-        assert not logged.total.copies
+@needs("torch", "jax")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_results_and_errors_are_what_they_are() -> None:
+    calls = {
+        (name, label): (partial(function, x), x)
+        for name, x in random.Random(0).sample([*sources().items()], 25)
+        for label, function in ROUTES.items()
+    }
+    before = {key: outcome(*call) for key, call in calls.items()}
+    with ab.audit():
+        for key, call in calls.items():
+            assert outcome(*call) == before[key], key
+    for key, call in calls.items():
+        assert outcome(*call) == before[key], key
