@@ -164,7 +164,7 @@ def _of_array(given: pa.Array) -> TensorInfo:
         return _refused(given, nulls(missing, prod(shape)))
     buffer, bits = x.buffers()[1], dtype == _BOOL  # without elements, it may be None
     if buffer is not None and not buffer.is_cpu:
-        raise ConversionError("the array is in a device's memory: copy it to the host first")
+        raise ConversionError("arraybridge cannot locate the array on a device: copy it first")
     if buffer is None and len(x):
         raise ConversionError("the array is malformed: it has no data, see x.validate()")
     # Two slices may begin within one byte of bits, so its address would not tell them apart.

@@ -13,7 +13,7 @@ import pytest
 
 import arraybridge as ab
 from tests.docs.test_docs import DOCS
-from tests.docs.test_remedies import ARROW, ROWS, UNWRITABLE, refusal
+from tests.docs.test_remedies import ROWS, UNWRITABLE, refusal
 from tests.support.optional import installed, needs
 
 PAGE = DOCS / "start" / "errors.md"
@@ -150,8 +150,7 @@ def test_message_of_another_library(text, theirs, ours, names):
 @pytest.mark.filterwarnings("ignore")
 @needs("torch")
 def test_each_refusal_of_the_remedies_is_on_the_page():
-    arrow = [(make, "numpy") for make in ARROW.values()]
-    messages = [refusal(make(), to) for make, to in (*ROWS, *arrow)]
+    messages = [refusal(make(), to) for make, to in ROWS]
     for make, _, src in UNWRITABLE.values():
         with pytest.raises(ab.ConversionError) as caught:
             ab.copyto(make(), src)

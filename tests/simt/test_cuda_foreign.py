@@ -15,7 +15,7 @@ import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.array.exchange_table import _allocated
 from arraybridge.kernels.cuda import driver
-from arraybridge.protocols import objects
+from arraybridge.protocols import from_object
 from tests.support.emulated_gpu import gpu_machine, library
 from tests.support.lazy_gpu import Late
 from tests.support.stub_driver import installed
@@ -93,7 +93,7 @@ def test_the_target_waits_for_the_default_stream(gpu, b, copy, how, monkeypatch)
     given = {"capsule": x.__dlpack__, "Array": lambda: ab.from_dlpack(x)}.get(how, lambda: x)()
     if how == "C":
         api = SimpleNamespace(acquire=Foreign.tensor)
-        monkeypatch.setattr(objects, "exchange_api", lambda kind: api)
+        monkeypatch.setattr(from_object, "exchange_api", lambda kind: api)
     y = ab.convert(given, "gpub", copy=copy)
     np.testing.assert_array_equal(b.get(y), x.memory.reshape(4, 6))
     assert next(waits(gpu)) == (b.stream, 1)
