@@ -2,22 +2,26 @@
 
 The name of a file contains a hash of everything that its code depends on. It has a checksum, and a
 rename puts it in place, so that concurrent or interrupted processes leave a complete file or none.
-It is read only if no other user can have written it (`trust`), as its code will run as this user.
-A file that cannot be read or written only costs the time to compile.
+
+The code will run as this user, so it is read only from a file that this user owns and nobody else
+can write, in such a folder. A file that cannot be read or written only costs the time to compile.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 
-from arraybridge.kernels import trust
-
 _MAGIC = b"arraybridge kernel, format 1\n"
-_DIGEST = 32
+_DIGEST_BYTES = 32
+_MAX_FILE_BYTES = 16 << 20  # kernels have 10 to 100 kB
+_CACHES = {"darwin": ("Library", "Caches")}
+_POSIX = hasattr(os, "geteuid")
 
 
 def folder() -> str | None:
@@ -30,30 +34,13 @@ def folder() -> str | None:
     chosen = os.environ.get("ARRAYBRIDGE_CACHE_DIR")
     if chosen:
         return chosen
-    parent = os.environ.get("NUMBA_CACHE_DIR")
-    if not parent:
-        parent = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(parent):
-            home = _home()
-            if not os.path.isabs(home):
-                return None
-            parent = os.path.join(home, *_CACHES.get(sys.platform, (".cache",)))
+    parent = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(parent):
+        home = os.path.expanduser("~")
+        if not os.path.isabs(home):
+            return None
+        parent = os.path.join(home, *_CACHES.get(sys.platform, (".cache",)))
     return os.path.join(parent, "arraybridge")
-
-
-_CACHES = {"darwin": ("Library", "Caches")}
-
-
-def _home() -> str:
-    """Return the user's home folder; an empty HOME, which would be ``/``, counts as unset."""
-    if os.name != "posix" or os.environ.get("HOME"):
-        return os.path.expanduser("~")
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # a user without a name, in a container
-        return ""
 
 
 def path(name: str, *depends: object) -> str | None:
@@ -74,26 +61,22 @@ def path(name: str, *depends: object) -> str | None:
     return os.path.join(where, f"{name}-{blake2b(text, digest_size=10).hexdigest()}.kernel")
 
 
-def sources(where: str, *others: str) -> str:
-    """Return a digest of the Python sources in a folder, and of other files.
+def dependencies(where: str, *versions: tuple[str, str]) -> tuple[object, ...]:
+    """Return what all kernels of a folder of sources depend on; read it once, and keep it.
 
-    OSError if they cannot be read (in a zip file): old code would look current.
+    A digest of the sources; Python's version, as Numba starts from bytecode; and the versions of
+    packages, each given with the file that has it: to import one would take longer than to load a
+    kernel. OSError, ImportError or ValueError if one cannot be read: old code would look current.
     """
-    inside = (os.path.join(where, name) for name in sorted(os.listdir(where)))
     digest = blake2b()
-    for file in (*inside, *others):
-        if file.endswith(".py"):
-            with open(file, "rb") as source:
+    for name in sorted(os.listdir(where)):
+        if name.endswith(".py"):
+            with open(os.path.join(where, name), "rb") as source:
                 digest.update(source.read())
-    return digest.hexdigest()
+    return (digest.hexdigest(), sys.version_info[:2], *(_version(*each) for each in versions))
 
 
-def version(package: str, file: str) -> bytes | None:
-    """Read the version of a package from one of its files; None if it is not installed.
-
-    Importing it would take longer than loading a kernel. OSError, ValueError or AttributeError if
-    the file cannot be read.
-    """
+def _version(package: str, file: str) -> bytes | None:
     from importlib.util import find_spec
 
     spec = find_spec(package)
@@ -104,15 +87,21 @@ def version(package: str, file: str) -> bytes | None:
 
 
 def read(path: str | None) -> bytes | None:
-    """Read the code in a file; None if it is missing, damaged or not trusted."""
+    """Read the code in a file; None if it is missing, damaged or others could have written it."""
+    if path is None:
+        return None
     try:
-        data = b"" if path is None else trust.read(path)
+        with _own_folder(os.path.dirname(path)) as where:
+            # O_NONBLOCK: do not wait for the writer of a pipe.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC if _POSIX else 0
+            opened = os.open(os.path.basename(path) if _POSIX else path, flags, dir_fd=where)
+            with open(opened, "rb") as file:
+                _check_own(os.fstat(opened), stat.S_ISREG, path)
+                data = file.read(_MAX_FILE_BYTES)
     except OSError:
         return None
-    start = len(_MAGIC) + _DIGEST
-    code = data[start:]
-    whole = path is not None and data[:start] == _MAGIC + _checksum(path, code)
-    return code if whole else None
+    start = len(_MAGIC) + _DIGEST_BYTES
+    return data[start:] if data[:start] == _MAGIC + _checksum(path, data[start:]) else None
 
 
 def write(path: str | None, code: bytes) -> None:
@@ -121,7 +110,8 @@ def write(path: str | None, code: bytes) -> None:
         return
     temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
     try:
-        with trust.folder(os.path.dirname(path), make=True):
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        with _own_folder(os.path.dirname(path)):
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(_MAGIC + _checksum(path, code) + code)
@@ -133,7 +123,8 @@ def write(path: str | None, code: bytes) -> None:
 
 def _checksum(path: str, code: bytes) -> bytes:
     # With the name, which is the key, so that a copy under another name does not match.
-    return blake2b(os.path.basename(path).encode() + code, digest_size=_DIGEST).digest()
+    name = os.path.basename(path).encode()
+    return blake2b(name + code, digest_size=_DIGEST_BYTES).digest()
 
 
 def problem() -> str | None:
@@ -142,9 +133,35 @@ def problem() -> str | None:
     if where is None:
         return "the user has no home folder: set ARRAYBRIDGE_CACHE_DIR"
     try:
-        with trust.folder(where):
+        with _own_folder(where):
             return None
     except FileNotFoundError:
         return None
     except OSError as error:
         return str(error)
+
+
+@contextlib.contextmanager
+def _own_folder(path: str) -> Iterator[int | None]:
+    """Open a folder for a ``with`` block; PermissionError if others own it or can write to it."""
+    if not _POSIX:
+        yield None
+        return
+    opened = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _check_own(os.fstat(opened), stat.S_ISDIR, path)
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _check_own(found: os.stat_result, is_expected: Callable[[int], bool], path: str) -> None:
+    """Raise PermissionError unless this user alone can write, and the type is as expected."""
+    if not _POSIX:
+        return
+    if not is_expected(found.st_mode):
+        raise PermissionError(f"{path} is not a regular file")
+    if found.st_uid != os.geteuid():
+        raise PermissionError(f"user {found.st_uid} owns {path}")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"others can write to {path}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..kernels import cuda, disk
 from ..kernels.common_layouts import cpu_plans, cuda_plans
-from ..kernels.cpu import cache, loader
+from ..kernels.cpu import loader
 from ..kernels.cuda.driver import CUDAError
 from . import screen
 from .screen import Status
@@ -69,11 +69,11 @@ def _printed(done: _Done) -> _Done:
 def _cpu(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
     for name, made in cpu_plans(item_sizes):
         start = time.perf_counter()
-        kernel = loader.load("nest", *made.kernel)
+        kernel = loader.load(made.kernel)
         took = time.perf_counter() - start
         if kernel is None:
             raise ImportError(loader.unavailable())
-        kept = kernel.cached or cache.is_cached("nest", *made.kernel)
+        kept = kernel.cached or loader.is_stored(made.kernel)
         yield f"{made.name} ({name})", None if kernel.cached else took, kept
 
 

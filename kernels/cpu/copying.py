@@ -95,25 +95,6 @@ def copy(
         copy_by_numpy(dst, src, *form[:4])
 
 
-def describe(
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    itemsize: int,
-) -> str:
-    """Name the kernel that `copy` would now use: ``tile 4 bytes x 16``, ``numpy copy``."""
-    form = canonical(shape, dst_strides, src_strides, itemsize)
-    if not form.shape:
-        return "memmove"
-    if 0 in form.shape:
-        return "nothing"
-    if not _is_small(form):
-        made = plan.plan(form)
-        if is_loaded(made) or not loader.unavailable():
-            return made.name
-    return "numpy copy"
-
-
 def _is_small(form: Canonical) -> bool:
     items = prod(form.shape) * form.itemsize // min(form.itemsize, 16)
     return items <= SMALL and len(form.shape) <= MAX_NDIM
@@ -152,18 +133,13 @@ def copy_by_numpy(
     )
 
 
-def is_loaded(made: Plan) -> bool:
-    """Whether this process has the kernel of a plan ready to run."""
-    return loader.is_loaded("nest", *made.kernel)
-
-
 def copy_planned(dst: int, src: int, made: Plan) -> bool:
     """Copy by a plan, on as many threads as its bytes are worth.
 
     The addresses must be those that the plan was made for. False if the kernel is unavailable; see
     ``loader.unavailable``.
     """
-    kernel = loader.load("nest", *made.kernel)
+    kernel = loader.load(made.kernel)
     if kernel is None:
         return False
     count = 1

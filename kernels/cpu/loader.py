@@ -1,30 +1,43 @@
-"""Load each kernel once per process, under a lock that a forked child never waits for.
+"""Load each kernel once per process: from the disk cache, or compiled by Numba.
 
-After a fork while another thread compiles here, the compiler's locks stay locked in the child,
-which therefore only uses kernels that are already loaded. A thread that compiles elsewhere, or
-imports, is not handled: CPython does not support forks then either.
+Numba compiles a kernel once; the object code is stored in a file (`disk`) and linked into later
+processes by llvmlite, without Numba. It calls only the C library's ``memcpy`` and the like, which
+is checked before it is stored. Linked code stays until the process ends: threads may run it after
+the last Python object is gone.
+
+A forked child never waits for the compiler's locks, which stay locked if another thread compiled at
+the fork: such a child uses only kernels that are already loaded. A thread that compiles elsewhere,
+or imports, is not handled: CPython does not support forks then either.
 """
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
 import os
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
-from arraybridge.kernels.cpu import cache
+from arraybridge.kernels import disk
+from arraybridge.kernels.cpu.plan_types import Key
 
 FORKED = "the process was forked while another thread was compiling"
 
-#: Bytes of address space that must be left to load Numba and LLVM (350 MB were enough), and to
-#: compile.
-LOADING = 512 << 20
-COMPILING = 64 << 20
+_ENTRY = "arraybridge_kernel"
+_C_LIBRARY = ("memcpy", "memmove", "memset", "llvm.")  # what object code may call: names begin so
 
 
-_Key = tuple[str, *tuple[str | int, ...]]
-_kernels: dict[_Key, cache.Kernel] = {}
+class Kernel(NamedTuple):
+    """A compiled kernel, ready to run; the code stays until the process ends."""
+
+    address: int  # of a ``void(int64)`` that takes the address of a record
+    call: Callable[[int], None]  # calls it without the GIL
+    cached: bool  # whether it was loaded from disk
+
+
+_kernels: dict[Key, Kernel] = {}
+_compiled: list[object] = []  # functions that own their code, as they are not stored
 _loading = threading.RLock()
 _loader: int | None = None  # the thread inside the compiler
 #: Whether the user has switched compiled code for copies off.
@@ -32,22 +45,9 @@ SWITCHED_OFF = os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0")
 _unavailable = "ARRAYBRIDGE_NO_KERNELS is set" if SWITCHED_OFF else None
 
 
-def load(module: str, *arguments: str | int) -> cache.Kernel | None:
-    """Return a kernel of `cache.compiled`; None if it cannot be loaded: see `unavailable`."""
-    return _kernels.get((module, *arguments)) or _load((module, *arguments))
-
-
-def callback(module: str, *arguments: str | int) -> int:
-    """Return the address of a function that calls CPython; ImportError if it is unavailable."""
-    with compiling():
-        if _unavailable == FORKED:
-            raise ImportError(FORKED)
-        return cache.compiled(module, *arguments).address
-
-
-def is_loaded(module: str, *arguments: str | int) -> bool:
-    """Whether this process has a kernel ready to run."""
-    return (module, *arguments) in _kernels
+def load(key: Key) -> Kernel | None:
+    """Return a kernel; None if it cannot be loaded: see `unavailable`."""
+    return _kernels.get(key) or _load(key)
 
 
 def unavailable() -> str | None:
@@ -55,59 +55,151 @@ def unavailable() -> str | None:
 
     Kernels that are already loaded stay.
     """
-    return _unavailable or _cramped()
+    return _unavailable
 
 
-def _cramped() -> str | None:
-    """Describe the memory limit that is too low; None if there is enough memory.
-
-    Without memory LLVM aborts, and OpenBLAS, which Numba loads through SciPy, sends an interrupt or
-    hangs: neither can be caught.
-    """
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY:
-        return None
-    needed = COMPILING if "numba" in sys.modules else LOADING
-    try:
-        with open("/proc/self/statm") as file:
-            taken = int(file.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        taken = 0
-    if limit - taken >= needed:
-        return None
-    left = max(limit - taken, 0) >> 20
-    return f"RLIMIT_AS leaves {left} MiB, but Numba and LLVM need {needed >> 20} MiB"
+def is_stored(key: Key) -> bool:
+    """Whether the disk has an intact kernel for this machine."""
+    return disk.read(_path(key)) is not None
 
 
-def _load(key: _Key) -> cache.Kernel | None:
-    global _unavailable
-    with compiling():
-        if key not in _kernels and unavailable() is None:  # another thread may have loaded it
-            try:
-                _kernels[key] = cache.compiled(*key)
-            except Exception as error:
-                # For example NumPy is too new for Numba, LLVM lacks memory under a limit, or an
-                # interrupted import has left incomplete modules.
-                missing = isinstance(error, ImportError)
-                what = "Numba cannot be imported" if missing else "Numba or LLVM does not work"
-                _unavailable = f"{what}: {type(error).__name__}: {error}"
-    return _kernels.get(key)
-
-
-@contextlib.contextmanager
-def compiling() -> Iterator[None]:
-    """Mark this thread as the one in the compiler, and keep the others out."""
-    global _loader
+def _load(key: Key) -> Kernel | None:
+    global _loader, _unavailable
     with _loading:
         before, _loader = _loader, threading.get_ident()
         try:
-            yield
+            if key not in _kernels and _unavailable is None:  # another thread may have loaded it
+                _kernels[key] = _found(key) or _made(key)
+        except Exception as error:
+            # For example NumPy is too new for Numba, LLVM lacks memory under a limit, or an
+            # interrupted import has left incomplete modules.
+            missing = isinstance(error, ImportError)
+            what = "Numba cannot be imported" if missing else "Numba or LLVM does not work"
+            _unavailable = f"{what}: {type(error).__name__}: {error}"
         finally:
             _loader = before
+    return _kernels.get(key)
+
+
+def _found(key: Key) -> Kernel | None:
+    """Load a kernel from the disk cache."""
+    code = disk.read(_path(key))
+    try:
+        address = 0 if code is None else _linked(code)
+    except RuntimeError:  # LLVM: not an object file
+        return None
+    return _kernel(address, cached=True) if address else None
+
+
+def _made(key: Key) -> Kernel:
+    """Compile a kernel and store it; ImportError without Numba."""
+    from numba import config
+
+    disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0  # NUMBA_DISABLE_JIT is for user code
+    try:
+        from arraybridge.kernels.cpu import loops
+
+        function = loops.compiled(*key)
+    finally:
+        config.DISABLE_JIT = disabled
+    code = _object_code(function.inspect_llvm(), function.native_name)
+    address = 0 if code is None else _linked(code)
+    if code is None or not address:
+        _compiled.append(function)
+        return _kernel(function.address, cached=False)
+    disk.write(_path(key), code)
+    return _kernel(address, cached=False)
+
+
+def _kernel(address: int, *, cached: bool) -> Kernel:
+    return Kernel(address, ctypes.CFUNCTYPE(None, ctypes.c_int64)(address), cached)
+
+
+def _linked(code: bytes) -> int:
+    """Link object code and return the address of its kernel; 0 if it has none.
+
+    LLVM raises RuntimeError if ``code`` is not an object file.
+    """
+    llvm = _llvm()
+    module = llvm.parse_assembly("")
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=1)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    address: int = engine.get_function_address(_ENTRY)
+    engine.detach()
+    module.detach()
+    return address
+
+
+def _object_code(ir: str, function: str) -> bytes | None:
+    """Compile the IR of a ``numba.cfunc`` to object code that does not need Numba.
+
+    `function` is its function with the C calling convention. Numba adds calls to report an
+    exception, but a kernel raises none: LLVM removes them once all other functions are internal to
+    the module. None if the code still calls functions other than the C library's.
+    """
+    llvm = _llvm()
+    module = llvm.parse_assembly(ir)
+    for each in module.functions:
+        if each.name == function:
+            each.name = _ENTRY
+        elif not each.is_declaration:
+            each.linkage = "internal"
+    cpu, features = _host()[1:]
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=os.environ.get("NUMBA_CPU_NAME") or cpu,
+        features=os.environ.get("NUMBA_CPU_FEATURES", features),
+        opt=3,
+        reloc="static",
+    )
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_ipsccp_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_strip_dead_prototype_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    declared = [
+        each.name
+        for each in (*module.functions, *module.global_variables)
+        if each.is_declaration and not each.name.startswith(_C_LIBRARY)
+    ]
+    code: bytes | None = None if declared else machine.emit_object(module)
+    return code
+
+
+def _path(key: Key) -> str | None:
+    """Return the path of a kernel's file; None if its key cannot be determined."""
+    try:
+        dependencies = _dependencies()
+    except (ImportError, OSError, ValueError):
+        return None  # without sources (in a zip file) or versions old code would look current
+    return disk.path("-".join(map(str, ("cpu", *key))), dependencies, key)
+
+
+@cache
+def _dependencies() -> tuple[object, ...]:
+    """Return everything that object code depends on, except the environment."""
+    versions = ("numba", "_version.py"), ("llvmlite", "_version.py")
+    return (*disk.dependencies(os.path.dirname(os.path.abspath(__file__)), *versions), _host())
+
+
+@cache
+def _host() -> tuple[str, str, str]:
+    """Return the system, the CPU and its features, as LLVM names them."""
+    llvm = _llvm()
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # unknown on some machines
+        features = ""
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
+
+
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
 
 
 def _after_fork_in_child() -> None:

@@ -1,9 +1,10 @@
-"""A pool of threads for copies that are cut into slices; see docs/kernels.md, "Threads".
+"""Copies on several threads, in slices; see docs/kernels.md, "Threads".
 
 The threads are native (``native/threads.c``), so that they start at once even if Python is busy,
-and do not disturb the end of the interpreter; without the C extension they are Python's
-(`python_threads`). The first free thread, or the caller, takes the next slice, so a thread that
-wakes late costs nothing. A pool serves one caller at a time: a second one copies all its slices.
+and do not disturb the end of the interpreter. Without the C extension each copy starts threads of
+Python, which take the GIL before and after each slice. A free thread, or the caller, takes the next
+slice, so a thread that wakes late costs nothing. The native threads serve one caller at a time: a
+second one copies all its slices.
 
 Numba's threads do not survive a fork: with OpenMP a child that calls a kernel again is killed, with
 workqueue concurrent callers abort the process (numba/numba#8563, #10565).
@@ -13,18 +14,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any
+from ctypes import CFUNCTYPE, c_int64, memmove
+from threading import Thread
 
 from arraybridge.environment import whole_number
 from arraybridge.native import C
-
-_threads: Any = C
-if C is None:
-    from arraybridge.kernels.cpu import python_threads
-
-    _threads = python_threads
 
 #: More threads than this do not raise the bandwidth of any known socket.
 MAX_DEFAULT_THREADS = 16
@@ -37,7 +34,11 @@ def run(kernel: int, records: int, stride: int, count: int) -> None:
     and can be called on several threads at once with different records, without the GIL. There are
     several records per thread, `stride` bytes apart: a free thread takes the next.
     """
-    _threads.call_slices(kernel, records, stride, count, get_num_threads())
+    if C is not None:
+        C.call_slices(kernel, records, stride, count, get_num_threads())
+        return
+    call = CFUNCTYPE(None, c_int64)(kernel)
+    _in_python(lambda i: call(records + i * stride), count, get_num_threads())
 
 
 def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -> None:
@@ -46,7 +47,44 @@ def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -
     Past the cache, memory is not read before it is overwritten; without the C extension ``memmove``
     decides by the length of a slice.
     """
-    _threads.copy_slices(dst, src, nbytes, past_cache, count, get_num_threads())
+    if C is not None:
+        C.copy_slices(dst, src, nbytes, past_cache, count, get_num_threads())
+        return
+
+    def copy(i: int) -> None:
+        start, stop = nbytes * i // count, nbytes * (i + 1) // count
+        memmove(dst + start, src + start, stop - start)
+
+    _in_python(copy, count, get_num_threads())
+
+
+def _in_python(work: Callable[[int], object], count: int, threads: int) -> None:
+    """Do all slices; return, or raise an interrupt, once no thread works on one any more."""
+    left = deque(range(count))
+
+    def drain() -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                work(left.popleft())
+
+    helpers = [Thread(target=drain) for _ in range(min(threads, count) - 1)]
+    interrupt, waiting = None, False
+    while True:
+        try:
+            if not waiting:
+                waiting = True
+                with contextlib.suppress(RuntimeError):  # no more, or the interpreter is ending
+                    for helper in helpers:
+                        helper.start()
+            drain()
+            for helper in helpers:
+                if helper.ident is not None:
+                    helper.join()
+            break
+        except BaseException as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 def _default() -> int:

@@ -6,7 +6,6 @@ File names do not depend on the driver's version, as a driver loads the cubins o
 from __future__ import annotations
 
 import os
-import sys
 from functools import cache
 
 from arraybridge.kernels import disk
@@ -33,20 +32,18 @@ def compiled(plan: Plan, device: Device) -> bytes:
 def _path(plan: Plan, capability: tuple[int, int]) -> str | None:
     """Return the path of a kernel's file; None if its key cannot be determined."""
     try:
-        dependencies = _read_dependencies()
-    except (ImportError, OSError, ValueError, AttributeError):
+        dependencies = _dependencies()
+    except (ImportError, OSError, ValueError):
         return None  # without sources (in a zip file) or versions old code would look current
     name = f"cuda-{plan.kernel}-sm{capability[0]}{capability[1]}"
     return disk.path(name, dependencies, plan.kernel, plan.constants, capability)
 
 
 @cache
-def _read_dependencies() -> str:
-    """Return everything that all kernels depend on, except the environment; read once."""
-    digest = disk.sources(os.path.dirname(os.path.abspath(__file__)))
-    version = disk.version("numba_cuda", "VERSION")
-    python = sys.version_info[:2]  # Numba starts from bytecode
-    return repr((digest, version, _nvvm(), python))
+def _dependencies() -> tuple[object, ...]:
+    """Return everything that all kernels depend on, except the environment."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    return (*disk.dependencies(here, ("numba_cuda", "VERSION")), *_nvvm())
 
 
 def _nvvm() -> list[str]:

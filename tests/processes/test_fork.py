@@ -196,22 +196,3 @@ print(found)
         env={"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)},
     )
     assert said == "{0}\n"
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads /proc")
-@pytest.mark.parametrize("mib", [20, 150, 290])
-def test_a_limit_on_memory_that_llvm_does_not_fit_in(mib, tmp_path):
-    said = python(
-        PRELUDE
-        + f"""
-import resource
-taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (taken + ({mib} << 20),) * 2)
-export()
-copy()
-from arraybridge.kernels.cpu import loader
-print(loader.unavailable())
-""",
-        env={"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)},
-    )
-    assert "RLIMIT_AS" in said

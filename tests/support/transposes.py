@@ -43,7 +43,7 @@ def cached(dtype: str = "f4") -> bool:
     transposes(1, dtype)
     item = np.dtype(dtype).itemsize
     key = plan.plan(canonical((57, 301), (301 * item, item), (item, 57 * item), item)).kernel
-    return loader.load("nest", *key).cached
+    return loader.load(key).cached
 
 
 def in_slices() -> None:

@@ -26,7 +26,7 @@ def copied(dst: int, src: int, given: Layout, parts: int = 1) -> None:
     if 0 in form.shape:
         return
     plan = plans.plan(form)
-    kernel = loader.load("nest", *plan.kernel)
+    kernel = loader.load(plan.kernel)
     for record in slices(plan, dst + form.dst_offset, src + form.src_offset, parts):
         before = record.tolist()
         kernel.call(record.buffer_info()[0])

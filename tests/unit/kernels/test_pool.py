@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from arraybridge.kernels.cpu import pool, python_threads
+from arraybridge.kernels.cpu import pool
 from arraybridge.native import C
 from tests.support.processes import python, run_python
 
@@ -27,7 +27,7 @@ def threads(request, monkeypatch) -> Iterator[dict[str, str]]:
     if request.param == "native" and C is None:
         pytest.skip("no C extension")
     native = request.param == "native"
-    monkeypatch.setattr(pool, "_threads", C if native else python_threads)
+    monkeypatch.setattr(pool, "C", C if native else None)
     yield {"ARRAYBRIDGE_NO_NATIVE": str(int(not native))}
     pool.set_num_threads(None)
 
@@ -95,12 +95,12 @@ class TestSlices:
 
         run(outer, 4)
         assert len(inner) == 12
-        if pool._threads is C:
+        if pool.C is not None:
             assert all(caller == worker for caller, worker in inner)
 
     @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
     def test_native_threads_take_no_signals(self) -> None:
-        if pool._threads is python_threads:
+        if pool.C is None:
             pytest.skip("Python calls handlers on its main thread only")
         pool.set_num_threads(3)
         tasks: set[int] = set()
@@ -130,7 +130,7 @@ class TestSlices:
             done.append(i)
 
         with pytest.raises(KeyboardInterrupt):
-            python_threads._run(work, 20, 3)
+            pool._in_python(work, 20, 3)
         assert len(done) == 19
 
 
@@ -186,8 +186,8 @@ from arraybridge.native import C
 in_slices()
 def tasks():
     return len(os.listdir("/proc/self/task"))
-def has_helpers(before):  # Python's executor starts none while one is idle
-    return tasks() == before + 2 or (C is None and tasks() == before + 1)
+def has_helpers(before):  # Python's end with their copy
+    return tasks() == (before + 2 if C else before)
 """
 LINUX = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
 
