@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from ctypes import c_size_t
 from typing import Any
 
 import numpy as np
 
 from .dlpack import DataType
 from .layout import in_bytes, in_elements, relaxed
+from .native import C
 
 NATIVE = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
@@ -63,28 +62,14 @@ def dlpack_dtype(dtype: np.dtype[Any]) -> DataType | None:
     return found
 
 
-# `data` is the first field of a NumPy array (PyArrayObject_fields in ndarraytypes.h).
-_AT = object.__basicsize__
-_read: Any = c_size_t.from_address
-
-
-def _field(x: np.ndarray) -> int:
-    address: int = _read(id(x) + _AT).value
+def address_of(x: np.ndarray) -> int:
+    """Return the address of an array's first element."""
+    address: int = x.__array_interface__["data"][0]
     return address
 
 
-def _asked(x: np.ndarray) -> int:
-    return x.ctypes.data
-
-
-def _quickest() -> Callable[[np.ndarray], int]:
-    samples = [np.empty(3), np.empty((4, 2))[::-1, 1:], np.empty(0), np.empty(())]
-    found = all(_field(x) == _asked(x) for x in samples)
-    return _field if found else _asked
-
-
-#: Return the address of an array, in a tenth of the time of ``x.ctypes.data``.
-address_of = _quickest()
+if C is not None:
+    address_of = C.address
 
 
 def with_plain_strides(x: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         DLTensor,
     )
     from .managed import ManagedTensor
-    from .protocol import acquire, call_dlpack, device_of, offer
+    from .protocol import acquire, call_dlpack, device_of
     from .tensor import Tensor
     from .validate import check_stream
     from .validate import reads_versioned as reads_versioned
@@ -48,7 +48,7 @@ __all__ = [
     "DLManagedTensorVersioned", "DLPackError", "DLPackExchangeAPI", "DLPackVersion", "DLTensor",
     "DataType", "DataTypeCode", "Device", "DeviceType", "ExchangeAPI", "MalformedTensorError",
     "ManagedTensor", "Tensor", "UnsupportedVersionError", "acquire", "c_strides", "call_dlpack",
-    "check_stream", "device_of", "exchange_api", "from_capsule", "is_capsule", "offer", "peek",
+    "check_stream", "device_of", "exchange_api", "from_capsule", "is_capsule", "peek",
     "to_capsule",
 ]  # fmt: skip
 
@@ -62,7 +62,7 @@ _HOMES = {
         "DLManagedTensor DLManagedTensorVersioned DLPackExchangeAPI DLPackVersion DLTensor"
     ),
     ".managed": "ManagedTensor",
-    ".protocol": "acquire call_dlpack device_of offer",
+    ".protocol": "acquire call_dlpack device_of",
     ".tensor": "Tensor",
     ".validate": "check_stream reads_versioned",
 }

@@ -20,63 +20,25 @@ FLAG_IS_SUBBYTE_TYPE_PADDED = 1 << 2
 
 
 class DLPackVersion(Structure):
-    """The version of a struct or a table.
-
-    Examples
-    --------
-    >>> from arraybridge import dlpack
-    >>> version = dlpack.DLPackVersion(*dlpack.VERSION)
-    >>> version.major, version.minor
-    (1, 3)
-    """
+    """The version of a struct or a table."""
 
     _fields_ = (("major", ctypes.c_uint32), ("minor", ctypes.c_uint32))
 
 
 class DLDevice(Structure):
-    """A device: a ``DLDeviceType`` and an index.
-
-    Examples
-    --------
-    >>> from arraybridge import dlpack
-    >>> device = dlpack.DLDevice(*dlpack.Device("cuda:1"))
-    >>> device.device_type, device.device_id
-    (2, 1)
-    """
+    """A device: a ``DLDeviceType`` and an index."""
 
     _fields_ = (("device_type", c_int32), ("device_id", c_int32))
 
 
 class DLDataType(Structure):
-    """A data type: type code, bits per lane, and number of lanes.
-
-    Examples
-    --------
-    >>> from arraybridge import dlpack
-    >>> dtype = dlpack.DLDataType(*dlpack.DataType("float32"))
-    >>> dtype.code, dtype.bits, dtype.lanes
-    (2, 32, 1)
-    """
+    """A data type: type code, bits per lane, and number of lanes."""
 
     _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
 
 
 class DLTensor(Structure):
-    """A description of memory, without its owner.
-
-    Examples
-    --------
-    >>> import ctypes
-    >>> import arraybridge as ab
-    >>> from arraybridge import dlpack
-    >>> memory, extents = (ctypes.c_float * 6)(), (ctypes.c_int64 * 2)(2, 3)
-    >>> raw = dlpack.DLTensor(
-    ...     data=ctypes.addressof(memory), device=dlpack.DLDevice(1, 0), ndim=2,
-    ...     dtype=dlpack.DLDataType(2, 32, 1), shape=ctypes.addressof(extents),
-    ... )
-    >>> ab.inspect(ctypes.addressof(raw)).strides           # NULL strides: in C order
-    (3, 1)
-    """
+    """A description of memory, without its owner."""
 
     # shape and strides point to int64, but are plain addresses here: reading a ctypes pointer field
     # would create an object.
@@ -92,37 +54,13 @@ class DLTensor(Structure):
 
 
 class DLManagedTensor(Structure):
-    """The struct of legacy capsules, named ``dltensor``.
-
-    Examples
-    --------
-    >>> import ctypes
-    >>> from arraybridge import dlpack
-    >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
-    >>> address = tensor.to_struct(versioned=False)
-    >>> struct = dlpack.DLManagedTensor.from_address(address)
-    >>> struct.dl_tensor.ndim, struct.dl_tensor.dtype.bits
-    (2, 32)
-    >>> ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
-    """
+    """The struct of legacy capsules, named ``dltensor``."""
 
     _fields_ = (("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p))
 
 
 class DLManagedTensorVersioned(Structure):
-    """The struct of capsules named ``dltensor_versioned``, since DLPack 1.0.
-
-    Examples
-    --------
-    >>> import ctypes
-    >>> from arraybridge import dlpack
-    >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
-    >>> address = tensor.to_struct()
-    >>> struct = dlpack.DLManagedTensorVersioned.from_address(address)
-    >>> struct.version.major, struct.flags & dlpack.FLAG_IS_COPIED, struct.dl_tensor.ndim
-    (1, 2, 2)
-    >>> ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
-    """
+    """The struct of capsules named ``dltensor_versioned``, since DLPack 1.0."""
 
     _fields_ = (
         ("version", DLPackVersion),
@@ -152,16 +90,7 @@ class DLPackExchangeAPIHeader(Structure):
 
 
 class DLPackExchangeAPI(Structure):
-    """The C exchange functions of an array type.
-
-    Examples
-    --------
-    >>> from arraybridge import dlpack
-    >>> import torch
-    >>> table = dlpack.exchange_api(torch.Tensor).table
-    >>> table.header.version.major, bool(table.managed_tensor_allocator)
-    (1, True)
-    """
+    """The C exchange functions of an array type."""
 
     _fields_ = (
         ("header", DLPackExchangeAPIHeader),

@@ -240,7 +240,19 @@ class ManagedTensor(Tensor):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """Return a capsule on the same memory; see :func:`arraybridge.dlpack.offer`."""
+        """Return a capsule that shares the memory, as the standard says; never copy.
+
+        ``DLPackError``, a BufferError, if the export needs a copy: ``copy=True``, another
+        ``dl_device``, or read-only memory without ``max_version``, because a legacy capsule has no
+        read-only flag. To copy, export an :class:`arraybridge.Array`.
+
+        Examples
+        --------
+        >>> from arraybridge import dlpack
+        >>> tensor = dlpack.ManagedTensor.allocate((3,), dlpack.DataType("float32"))
+        >>> tensor.__dlpack__(max_version=(1, 3))
+        <capsule object "dltensor_versioned" at ...>
+        """
         validate.check_stream(stream, self.device)
         versioned = validate.reads_versioned(max_version)
         if copy:

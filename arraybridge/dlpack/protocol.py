@@ -12,7 +12,6 @@ from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from ..native.deleters import release
-from ..native.pyapi import CapsuleType
 from .capsule import from_capsule, is_capsule
 from .device import KNOWN_DEVICES, Device, DeviceType
 from .errors import MalformedTensorError
@@ -238,60 +237,3 @@ def _agree(said: Device, came: Device) -> bool:
 
 
 _ON_CUDA = {DeviceType.CUDA, DeviceType.CUDA_MANAGED}
-
-
-def offer(
-    tensor: ManagedTensor,
-    stream: int | None = None,
-    max_version: tuple[int, int] | None = None,
-    dl_device: tuple[int, int] | None = None,
-    copy: bool | None = None,
-) -> CapsuleType:
-    """Implement ``__dlpack__`` with the standard's keywords for a tensor.
-
-    Parameters
-    ----------
-    tensor : ManagedTensor
-        The tensor to export.
-    stream : int, optional
-        The consumer's stream, by the numbering of the array API standard.
-    max_version : (int, int), optional
-        The newest DLPack version that the consumer reads. Without it, the capsule is a legacy one.
-    dl_device : (int, int), optional
-        The requested device, which must be that of ``tensor``.
-    copy : bool, optional
-        True is an error.
-
-    Returns
-    -------
-    capsule
-        It shares the memory of ``tensor``.
-
-    Raises
-    ------
-    DLPackError
-        If the export needs a copy: ``copy=True``, another ``dl_device``, or read-only memory
-        without ``max_version``, because a legacy capsule has no read-only flag. This is a
-        BufferError. To copy, export an :class:`arraybridge.Array`.
-    TypeError
-        If ``stream`` is not an integer, or ``max_version`` is not a pair.
-    ValueError
-        If the device has no such stream.
-
-    Examples
-    --------
-    >>> from arraybridge import dlpack
-    >>> tensor = dlpack.ManagedTensor.allocate((3,), dlpack.DataType("float32"))
-    >>> tensor.readonly = True
-    >>> dlpack.offer(tensor, max_version=(1, 3))
-    <capsule object "dltensor_versioned" at ...>
-    >>> dlpack.offer(tensor)
-    Traceback (most recent call last):
-        ...
-    arraybridge.dlpack.DLPackError: a bare tensor exports its memory without a copy, and
-        a legacy capsule cannot mark read-only memory (pass max_version=(1, 0)): pass
-        arraybridge.from_dlpack(tensor), which copies if necessary
-    """
-    return ManagedTensor.__dlpack__(
-        tensor, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-    )

@@ -160,6 +160,13 @@ static PyObject *export_arrays(PyObject *module, PyObject *args)
                          PyLong_FromVoidPtr(*(void **)&address));
 }
 
+static PyObject *address(PyObject *module, PyObject *x)
+{
+    if (!PyArray_Check(x))
+        return PyErr_Format(PyExc_TypeError, "expected an array of NumPy, got %R", Py_TYPE(x));
+    return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)x));
+}
+
 static PyObject *legacy(PyObject *module, PyObject *x)
 {
     void *made = exported(x, 0);
@@ -167,6 +174,7 @@ static PyObject *legacy(PyObject *module, PyObject *x)
 }
 
 PyMethodDef ab_exports_methods[] = {
+    {"address", address, METH_O, "The address of a NumPy array's first element."},
     {"legacy", legacy, METH_O, "A legacy capsule on a NumPy array; None if Python must make it."},
     {"export_arrays", export_arrays, METH_VARARGS,
      "export_arrays(type, classes, records, observers, dlpack, array, managed)"},

@@ -29,6 +29,9 @@ for module in (ab, ab.dlpack, auditing, sharding, tree):
         ):
             PUBLIC[f"{module.__name__}.{name}"] = value
 DOCUMENTED = {name: x for name, x in PUBLIC.items() if isinstance(x, type) or inspect.isroutine(x)}
+STRUCTS = {name for name in DOCUMENTED if name.startswith("arraybridge.dlpack.DL")} - {
+    "arraybridge.dlpack.DLPackError"
+}
 CONSTANTS = PUBLIC.keys() - DOCUMENTED.keys()
 
 #: Members without an example: those of Library, and those that only arraybridge calls.
@@ -63,6 +66,8 @@ def documented() -> list[Any]:
     """(name, docstring) of all that has examples."""
     texts = {page.name: page.read_text() for page in PAGES if ">>>" in page.read_text()}
     for name, value in DOCUMENTED.items():
+        if name in STRUCTS:  # the page about DLPack uses them
+            continue
         texts[name] = inspect.getdoc(value) or ""
         if isinstance(value, type):
             for member, function in members(name, value).items():
@@ -83,7 +88,10 @@ def test_examples_run(name, text):
     assert run(name, text)
 
 
-@pytest.mark.parametrize("name", [name for name, x in DOCUMENTED.items() if isinstance(x, type)])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, x in DOCUMENTED.items() if isinstance(x, type) and name not in STRUCTS],
+)
 def test_examples_show_every_member(name):
     """A method or property has an example of its own, or that of the class uses it."""
     shown = " ".join(
