@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
     from .namespaces import namespace, unify
     from .native.blocks import empty_block_cache
-    from .signatures import asarray, contiguous, convert, explain
+    from .typing import asarray, contiguous, convert, explain
 
 __version__ = "0.1.0.dev0"
 

@@ -7,7 +7,7 @@ import polars as pl
 import torch
 
 import arraybridge as ab
-from arraybridge.signatures import LibraryName
+from arraybridge.typing import LibraryName
 
 
 def show_route(what: str, frame: object, to: LibraryName = "torch") -> None:

@@ -14,7 +14,7 @@ import onnxruntime
 import torch
 
 import arraybridge as ab
-from arraybridge.signatures import LibraryName
+from arraybridge.typing import LibraryName
 
 
 def field(number: int, value: int | str | bytes) -> bytes:

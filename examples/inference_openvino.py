@@ -16,7 +16,7 @@ import openvino.opset13 as operators
 import torch
 
 import arraybridge as ab
-from arraybridge.signatures import LibraryName
+from arraybridge.typing import LibraryName
 
 
 def model() -> ov.Model:

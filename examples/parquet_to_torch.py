@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import torch
 
 import arraybridge as ab
-from arraybridge.signatures import LibraryName
+from arraybridge.typing import LibraryName
 
 ROWS, WIDTH = 10_000, 64
 

@@ -19,7 +19,7 @@ from PIL import Image
 from sklearn.datasets import load_sample_image
 
 import arraybridge as ab
-from arraybridge.signatures import LibraryName
+from arraybridge.typing import LibraryName
 
 DETAIL = 1.5  # how much of the detail is added back
 BLUR = (1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16)  # binomial weights

@@ -27,7 +27,7 @@ from .promotion import BY_KIND, range_of
 from .unsupported import FUNCTIONS, Missing, array_function, array_ufunc, refer
 
 if TYPE_CHECKING:
-    from ..signatures import To
+    from ..typing import To
 
 
 class Array(ArrayObject):

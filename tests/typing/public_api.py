@@ -12,7 +12,7 @@ import arraybridge.xp.array_api_strict as strict_xp
 import arraybridge.xp.jax as jax_xp
 import arraybridge.xp.numpy as xp
 import arraybridge.xp.torch as torch_xp
-from arraybridge.signatures import LibraryName
+from arraybridge.typing import LibraryName
 
 
 def arrays(native: npt.NDArray[np.float32]) -> None:

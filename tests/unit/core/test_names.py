@@ -3,79 +3,28 @@
 from __future__ import annotations
 
 import inspect
-import re
-from types import SimpleNamespace
-from typing import Literal, get_args, get_origin, get_overloads
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge import signatures
+import arraybridge.typing as types
 from arraybridge.core.library import place_named
 from arraybridge.libraries import LIBRARIES
 from tests.support.optional import installed, optional
 
 torch, jax = optional("torch"), optional("jax")
 heavy = pytest.mark.heavy
-SOURCE = inspect.getsource(signatures)
-OVERLOADS = get_overloads(
-    SimpleNamespace(__module__=signatures.__name__, __qualname__="Convert.__call__")
-)
 
 
-def name_of(alias: str) -> str:
-    """The name of a library in the type of the argument that takes it."""
-    said = eval(getattr(signatures, alias), {"Literal": Literal, **vars(signatures)})
-    return get_args(said if get_origin(said) is Literal else get_args(said)[0])[0]
-
-
-RESULTS = {  # the name of a library -> what its overload returns
-    name_of(said["to"]): getattr(signatures, said["return"], said["return"])
-    for said in (overload.__annotations__ for overload in OVERLOADS)
-    if said["return"] not in ("Any", "T")
-}
-MODULES = {short: full for full, short in re.findall(r"import (\S+) as (\w+)", SOURCE)}
-
-
-def test_the_names_are_those_of_the_libraries():
-    assert set(get_args(signatures.LibraryName)) == {entry.name for entry in LIBRARIES}
-
-
-def test_the_overloads_have_the_keywords_and_the_names_of_convert():
+def test_the_names_and_the_keywords_are_those_of_convert():
+    assert set(get_args(types.LibraryName)) >= {entry.name for entry in LIBRARIES} - {"dask"}
     parameters = inspect.signature(ab.convert).parameters
-    assert set(signatures.Options.__annotations__) == {
+    assert set(types.Options.__annotations__) == {
         name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY
     }
-    for function in (ab.explain, ab.convert):
-        assert inspect.signature(function).parameters.keys() == parameters.keys()
-    named = []
-    for overload in OVERLOADS:
-        given = inspect.signature(overload).parameters
-        assert list(given) == ["self", "x", "to", "kw"]
-        named.append(given["to"].annotation)
-    assert len(named) == len(set(named)) > 10
-    assert set(map(name_of, named[:-3])) <= set(get_args(signatures.LibraryName))
-    assert named[-3:] == ["_Tensors[T]", "_Ndarrays[T]", "Named"]  # modules, and what is unknown
-    assert signatures.Named == "LibraryName | ModuleType"
-
-
-QUICK = ("numpy", "torch", "jax", "tvm_ffi", "pyarrow", "pyarrow.Array", "pillow", "dask")
-
-
-@pytest.mark.parametrize(
-    "library",
-    [
-        pytest.param(name, marks=[] if name in QUICK else heavy)
-        for name in RESULTS
-        if name not in ("cupy", "dpnp")  # whose arrays are on other devices
-    ],
-)
-def test_the_overloads_name_the_class_of_the_result(library):
-    package = RESULTS[library].partition("[")[0].rpartition(".")
-    made = getattr(pytest.importorskip(MODULES.get(package[0], package[0])), package[2])
-    x = np.ones(3 if library == "pyarrow.Array" else (4, 4, 3), "u1")
-    assert isinstance(ab.convert(x, library), made)
+    assert inspect.signature(ab.explain).parameters.keys() == parameters.keys()
 
 
 @pytest.mark.parametrize("library", ["torch", "jax", "array_api_strict"])
@@ -147,22 +96,6 @@ def test_devices_of_tensorflow():
         place_named("/device:XPU:1")
 
 
-@pytest.mark.heavy
-def test_devices_of_paddle():
-    paddle = pytest.importorskip("paddle")
-    check(paddle.CPUPlace())
-    check(paddle.to_tensor([1]).place)
-
-
-@pytest.mark.heavy
-def test_devices_of_warp_and_mlx():
-    warp, mlx = pytest.importorskip("warp"), pytest.importorskip("mlx.core")
-    check(warp.get_device("cpu"))
-    check(mlx.cpu)
-    check(mlx.Device(mlx.cpu))
-    assert place_named(mlx.gpu).type == ab.DeviceType.METAL
-
-
 @pytest.mark.parametrize("obj", [3, 1.5, True, 2j, [1, 2], [[0.5]], (), np.float32(2)], ids=repr)
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
 def test_asarray_makes_what_the_library_makes_of_numbers(library, obj):
@@ -198,13 +131,3 @@ def test_asarray_of_arrays_is_convert():
         with jax.enable_x64(False), pytest.raises(ab.ConversionError, match="jax has no float64"):
             ab.asarray([1.0], like="jax", dtype="float64")
     assert ab.inspect(ab.asarray([1.0], like="numpy", dtype="bfloat16")).dtype.name == "bfloat16"
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("library", ["tensorflow", "paddle", "mlx"])
-def test_asarray_of_libraries_without_a_namespace(library):
-    pytest.importorskip(library)
-    for dtype in (None, "float16"):
-        x = ab.asarray([1.0, 2.0], like=library, dtype=dtype)
-        assert ab.inspect(x).library == library
-        assert ab.inspect(x).dtype.name == (dtype or "float32")

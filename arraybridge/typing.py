@@ -1,4 +1,4 @@
-"""Signatures for type checkers of functions that take a library: its name gives the result's class.
+"""Types of functions that take a library: the names of the main ones give the result's class.
 
 Nothing imports this at run time. ``Convert`` and the others are classes: if an overload names a
 library that is not installed, pyright calls an overloaded function "partially unknown" at every
@@ -12,35 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    Protocol,
-    TypeAlias,
-    TypedDict,
-    TypeVar,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:  # some may not be installed
     from typing import Unpack
 
     import cupy
-    import dpnp
     import jax
     import mlx.core as mx
     import numpy
-    import onnxruntime as ort
-    import openvino as ov
-    import paddle
-    import PIL.Image
-    import pyarrow as pa
     import tensorflow as tf
     import torch
-    import tvm_ffi
-    import warp
     from torch._C import memory_format
 
     from .array import Array
@@ -60,12 +42,17 @@ LibraryName = Literal[
 Order: TypeAlias = "Literal['C', 'F', 'K', 'channels_last'] | memory_format | None"
 
 
-class Options(TypedDict, total=False):
-    """The keywords of ``convert``; see there."""
+class ToOptions(TypedDict, total=False):
+    """The keywords of ``Array.to``; see there."""
 
     device: object
     copy: bool | None
     alias_readonly: bool
+
+
+class Options(ToOptions, total=False):
+    """The keywords of ``convert``; see there."""
+
     dtype: object
     casting: Casting
     order: Order
@@ -80,14 +67,6 @@ class AsOptions(TypedDict, total=False):
     copy: bool | None
 
 
-class ToOptions(TypedDict, total=False):
-    """The keywords of ``Array.to``; see there."""
-
-    device: object
-    copy: bool | None
-    alias_readonly: bool
-
-
 class Native(Protocol):
     """An array of any library: the attributes that all have."""
 
@@ -98,10 +77,6 @@ class Native(Protocol):
     @property
     def device(self) -> Any: ...
     def __getitem__(self, key: Any, /) -> Any: ...
-
-
-class _Dataclass(Protocol):
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 ArrayT = TypeVar("ArrayT", bound=Native)
@@ -129,16 +104,6 @@ class _Jax(Protocol):
     Array: type[jax.Array]
 
 
-class _Warp(Protocol):
-    kernel: Any
-    array: type[warp.array[Any]]
-
-
-class _OnnxRuntime(Protocol):
-    InferenceSession: Any
-    OrtValue: type[ort.OrtValue]
-
-
 NDArray: TypeAlias = "numpy.ndarray[Any, Any]"
 
 # A library, by its name or its module.
@@ -147,17 +112,9 @@ Torch: TypeAlias = "Literal['torch']"
 Jax: TypeAlias = "Literal['jax'] | _Jax"
 TensorFlow: TypeAlias = "Literal['tensorflow']"
 CuPy: TypeAlias = "Literal['cupy']"
-Dpnp: TypeAlias = "Literal['dpnp']"
-Paddle: TypeAlias = "Literal['paddle']"
 Mlx: TypeAlias = "Literal['mlx']"
-TvmFfi: TypeAlias = "Literal['tvm_ffi']"
-Warp: TypeAlias = "Literal['warp'] | _Warp"
-PyArrow: TypeAlias = "Literal['pyarrow']"
-PyArrowArray: TypeAlias = "Literal['pyarrow.Array']"
-Pillow: TypeAlias = "Literal['pillow']"
-OnnxRuntime: TypeAlias = "Literal['onnxruntime'] | _OnnxRuntime"
-OpenVino: TypeAlias = "Literal['openvino']"
 Named: TypeAlias = "LibraryName | ModuleType"  # any of them
+_Like: TypeAlias = "Named | Mapping[Any, Any] | Sequence[Native]"
 
 
 class Convert(Protocol):
@@ -174,25 +131,7 @@ class Convert(Protocol):
     @overload
     def __call__(self, x: Any, /, to: CuPy, **kw: Unpack[Options]) -> cupy.ndarray: ...
     @overload
-    def __call__(self, x: Any, /, to: Dpnp, **kw: Unpack[Options]) -> dpnp.ndarray: ...
-    @overload
-    def __call__(self, x: Any, /, to: Paddle, **kw: Unpack[Options]) -> paddle.Tensor: ...
-    @overload
     def __call__(self, x: Any, /, to: Mlx, **kw: Unpack[Options]) -> mx.array: ...
-    @overload
-    def __call__(self, x: Any, /, to: TvmFfi, **kw: Unpack[Options]) -> tvm_ffi.Tensor: ...
-    @overload
-    def __call__(self, x: Any, /, to: Warp, **kw: Unpack[Options]) -> warp.array[Any]: ...
-    @overload
-    def __call__(self, x: Any, /, to: PyArrow, **kw: Unpack[Options]) -> pa.Tensor: ...
-    @overload
-    def __call__(self, x: Any, /, to: PyArrowArray, **kw: Unpack[Options]) -> pa.Array: ...
-    @overload
-    def __call__(self, x: Any, /, to: Pillow, **kw: Unpack[Options]) -> PIL.Image.Image: ...
-    @overload
-    def __call__(self, x: Any, /, to: OnnxRuntime, **kw: Unpack[Options]) -> ort.OrtValue: ...
-    @overload
-    def __call__(self, x: Any, /, to: OpenVino, **kw: Unpack[Options]) -> ov.Tensor: ...
     @overload
     def __call__(self, x: Any, /, to: _Tensors[T], **kw: Unpack[Options]) -> T: ...
     @overload
@@ -221,29 +160,7 @@ class Asarray(Protocol):
     @overload
     def __call__(self, obj: Any, /, *, like: CuPy, **kw: Unpack[AsOptions]) -> cupy.ndarray: ...
     @overload
-    def __call__(self, obj: Any, /, *, like: Dpnp, **kw: Unpack[AsOptions]) -> dpnp.ndarray: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: Paddle, **kw: Unpack[AsOptions]) -> paddle.Tensor: ...
-    @overload
     def __call__(self, obj: Any, /, *, like: Mlx, **kw: Unpack[AsOptions]) -> mx.array: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: TvmFfi, **kw: Unpack[AsOptions]) -> tvm_ffi.Tensor: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: Warp, **kw: Unpack[AsOptions]) -> warp.array[Any]: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: PyArrow, **kw: Unpack[AsOptions]) -> pa.Tensor: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: PyArrowArray, **kw: Unpack[AsOptions]) -> pa.Array: ...
-    @overload
-    def __call__(
-        self, obj: Any, /, *, like: Pillow, **kw: Unpack[AsOptions]
-    ) -> PIL.Image.Image: ...
-    @overload
-    def __call__(
-        self, obj: Any, /, *, like: OnnxRuntime, **kw: Unpack[AsOptions]
-    ) -> ort.OrtValue: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: OpenVino, **kw: Unpack[AsOptions]) -> ov.Tensor: ...
     @overload
     def __call__(self, obj: Any, /, *, like: _Tensors[T], **kw: Unpack[AsOptions]) -> T: ...
     @overload
@@ -251,16 +168,7 @@ class Asarray(Protocol):
     @overload
     def __call__(self, obj: Any, /, *, like: ArrayT, **kw: Unpack[AsOptions]) -> ArrayT: ...
     @overload
-    def __call__(self, obj: Any, /, *, like: Named, **kw: Unpack[AsOptions]) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        obj: Any,
-        /,
-        *,
-        like: Mapping[Any, Any] | Sequence[Native] | _Dataclass,
-        **kw: Unpack[AsOptions],
-    ) -> Any: ...
+    def __call__(self, obj: Any, /, *, like: _Like, **kw: Unpack[AsOptions]) -> Any: ...
 
 
 class To(Protocol):
@@ -279,25 +187,7 @@ class To(Protocol):
     @overload
     def __call__(self, library: CuPy, /, **kw: Unpack[ToOptions]) -> cupy.ndarray: ...
     @overload
-    def __call__(self, library: Dpnp, /, **kw: Unpack[ToOptions]) -> dpnp.ndarray: ...
-    @overload
-    def __call__(self, library: Paddle, /, **kw: Unpack[ToOptions]) -> paddle.Tensor: ...
-    @overload
     def __call__(self, library: Mlx, /, **kw: Unpack[ToOptions]) -> mx.array: ...
-    @overload
-    def __call__(self, library: TvmFfi, /, **kw: Unpack[ToOptions]) -> tvm_ffi.Tensor: ...
-    @overload
-    def __call__(self, library: Warp, /, **kw: Unpack[ToOptions]) -> warp.array[Any]: ...
-    @overload
-    def __call__(self, library: PyArrow, /, **kw: Unpack[ToOptions]) -> pa.Tensor: ...
-    @overload
-    def __call__(self, library: PyArrowArray, /, **kw: Unpack[ToOptions]) -> pa.Array: ...
-    @overload
-    def __call__(self, library: Pillow, /, **kw: Unpack[ToOptions]) -> PIL.Image.Image: ...
-    @overload
-    def __call__(self, library: OnnxRuntime, /, **kw: Unpack[ToOptions]) -> ort.OrtValue: ...
-    @overload
-    def __call__(self, library: OpenVino, /, **kw: Unpack[ToOptions]) -> ov.Tensor: ...
     @overload
     def __call__(self, library: _Tensors[T], /, **kw: Unpack[ToOptions]) -> T: ...
     @overload
