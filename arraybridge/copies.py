@@ -143,7 +143,7 @@ class _Arrays:
 def _of_bare_memory(tensor: Any) -> Any:
     """Return bare memory as a contiguous Array of the library that computes on its device."""
     from .array import Array
-    from .array.fallback import in_fallback_library
+    from .array.device_namespace import in_fallback_library
 
     return _Arrays.run(in_fallback_library(Array(tensor, PROTOCOL)))
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy
 
 from .array.array_types import is_array
-from .array.promotion import is_numeric, range_of
+from .array.scalars import KINDS, is_numeric, kind_of, scalar_of
 from .core.cast_rules import Casting
 from .core.library import Library, place_named
 from .core.records import ConversionError
 from .core.registry import library_named
 from .core.request import Cast, cast_of, checked_copy
 from .namespaces import goal_of
+from .ndarrays import numpy_dtype
 from .protocols.frames import is_frame
-from .xp.asarray import is_plain
 
 
 def asarray(
@@ -78,54 +78,52 @@ def asarray(
     place = goal.device if device is None else place_named(device)
     cast, copy = cast_of(dtype, casting), checked_copy(copy)
     if not (is_array(obj) or is_frame(type(obj))):
-        obj, copy = _created(obj, library_named(goal.array_type.library), cast, copy)
+        library = library_named(goal.array_type.library)
+        kind = _kind_of_numbers(obj)
+        if kind is not None:
+            obj, cast, copy = *_of_numbers(obj, kind, library, cast), None
+        else:
+            obj = _of_arrays(obj, library, cast, copy)
+            copy = None if copy else copy
     found = goal.array_type.convert(obj, device=place, copy=copy, cast=cast)
     goal.check([found])
     return found
 
 
-def _created(
-    obj: Any, library: Library, cast: Cast | None, copy: bool | None
-) -> tuple[Any, bool | None]:
-    """Make an array of an object that is not one; return it and ``copy`` for its conversion.
-
-    It has the data type of the cast only if no casting rule applies: the conversion does the rest.
-    """
+def _of_numbers(
+    obj: Any, kind: int, library: Library, cast: Cast | None
+) -> tuple[Any, Cast | None]:
+    """Make an array of nested numbers, and return the cast that remains to be done."""
+    numpys = library_named("numpy").native_namespace()
     own = library.native_namespace()
-    kind = _kind_of_numbers(obj)
     if cast is None:
-        # NumPy decides about anything else: TensorFlow makes arrays of text.
-        made = library.from_python(obj) if kind is not None or is_plain(obj) else None
-        if made is not None:
-            return made, None
-    elif kind is not None and cast.dtype is not None:
-        wanted = cast.dtype
-        if cast.casting == "same_value" or kind > range_of(wanted).kind:
-            own = None  # NumPy's data types hold Python numbers exactly
-        else:
-            native = None if own is None else library.native_dtype(wanted)
-            if native is None:
-                own, native = None, library_named("numpy").native_dtype(wanted)
-            if native is not None:
-                return _asarray(own)(obj, dtype=native), None
-    if kind is not None:
-        return _asarray(own)(obj), None
-    left = None if copy else copy
+        made = library.from_python(obj) if own is None else own.asarray(obj)
+        return numpys.asarray(obj) if made is None else made, None
+    dtype = cast.dtype
+    if dtype is None or cast.casting in ("unsafe", "same_value") or kind > kind_of(dtype):
+        return numpys.asarray(obj), cast  # NumPy's own data types hold the numbers exactly
+    # As Python's numbers, which NumPy checks; it wraps its own.
+    return numpys.asarray(_plain(obj), dtype=numpy_dtype(dtype)), None
+
+
+def _plain(obj: Any) -> Any:
+    return [_plain(x) for x in obj] if isinstance(obj, _SEQUENCES) else scalar_of(obj)
+
+
+def _of_arrays(obj: Any, library: Library, cast: Cast | None, copy: bool | None) -> Any:
+    """Make an array of a buffer, or of a sequence with arrays in it."""
+    own = library.native_namespace()
+    numpys = library_named("numpy").native_namespace()
     try:
-        return _asarray(own)(obj, copy=copy), left
+        return (own or numpys).asarray(obj, copy=copy)
     except ConversionError:  # the library lacks the data type, but the cast asks for another
         if own is None or cast is None:
             raise
-    return _asarray(None)(obj, copy=copy), left
-
-
-def _asarray(own: Any) -> Any:
-    """Return ``asarray`` of a native namespace; NumPy's for None."""
-    return (own or library_named("numpy").native_namespace()).asarray
+        return numpys.asarray(obj, copy=copy)
 
 
 def _kind_of_numbers(obj: Any) -> int | None:
-    """Return the highest kind (see `Range`) of the numbers in nested sequences.
+    """Return the highest kind (see `KINDS`) of the numbers in nested sequences.
 
     None if they contain anything else.
     """
@@ -133,20 +131,15 @@ def _kind_of_numbers(obj: Any) -> int | None:
         return _kind_of_type(type(obj))
     types = set(map(type, obj))
     nested = any(issubclass(cls, _SEQUENCES) for cls in types)
-    highest = 0
-    for kind in map(_kind_of_numbers, obj) if nested else map(_kind_of_type, types):
-        if kind is None:
-            return None
-        highest = max(highest, kind)
-    return highest
+    kinds = [*(map(_kind_of_numbers, obj) if nested else map(_kind_of_type, types))]
+    return None if None in kinds else max(kinds, default=0)
 
 
 def _kind_of_type(cls: type) -> int | None:
     if issubclass(cls, numpy.generic):
         dtype = numpy.dtype(cls)
-        return range_of(dtype).kind if is_numeric(dtype) else None
-    return next((kind for kind, number in enumerate(_NUMBERS) if issubclass(cls, number)), None)
+        return kind_of(dtype) if is_numeric(dtype) else None
+    return next((kind for kind, number in enumerate(KINDS) if issubclass(cls, number)), None)
 
 
 _SEQUENCES = (list, tuple, range)
-_NUMBERS = (bool, int, float, complex)  # by kind

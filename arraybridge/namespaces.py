@@ -18,8 +18,8 @@ from .array.array_types import (
     lazy_library,
     unwrapped,
 )
-from .array.fallback import fallback_library
-from .array.native_array import array_class, check_version
+from .array.device_namespace import fallback_library
+from .array.library_array import array_class, check_version
 from .containers import items
 from .core.cast_rules import Casting
 from .core.library import Library, place_named

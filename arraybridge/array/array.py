@@ -20,11 +20,8 @@ from ..dlpack import CPU, Device, DeviceType, check_stream, reads_versioned, to_
 from ..native.pyapi import CapsuleType
 from ..protocols.from_object import LIBRARY as PROTOCOL
 from ..protocols.from_object import as_source
-from .dtypes import DType
-from .exporting import export_route
+from .dlpack_export import export_route
 from .operators import ArrayObject
-from .promotion import BY_KIND, range_of
-from .unsupported import FUNCTIONS, Missing, array_function, array_ufunc, refer
 
 if TYPE_CHECKING:
     from ..typing import To
@@ -40,8 +37,7 @@ class Array(ArrayObject):
     Notes
     -----
     Array API standard 2025.12, "Array object": operators, indexing, ``T``, ``mT``, ``to_device``
-    and ``__array_namespace__``, and also ``real``, ``imag`` and ``conj()``. All other operations
-    are functions of ``arraybridge.namespace(x)``.
+    and ``__array_namespace__``. All other operations are functions of ``arraybridge.namespace(x)``.
 
     Examples
     --------
@@ -62,17 +58,14 @@ class Array(ArrayObject):
     True
     >>> x.T.shape, x.mT.shape, x.to_device("cpu").native is t
     ((3, 2), (3, 2), True)
-    >>> z = ab.from_dlpack(np.asarray([1 + 2j]))
-    >>> float(z.real[0]), float(z.imag[0]), complex(z.conj()[0])
-    (1.0, 2.0, (1-2j))
     """
 
     __slots__ = ("__weakref__", "_library")
 
     _library: Library
 
-    __array_function__ = array_function
-    __array_ufunc__ = array_ufunc
+    # NumPy's ufuncs do not take an Array; its operators leave theirs to the Array.
+    __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, native: Any = None, library: Library | None = None) -> None:
@@ -111,8 +104,8 @@ class Array(ArrayObject):
 
     @property
     def dtype(self) -> Any:
-        """The data type, equal to the library's own; a `DType` if the library has no namespace."""
-        return DType(self.info.dtype)
+        """The data type: the library's own; a :class:`DataType` if it has no namespace."""
+        return self.info.dtype
 
     @property
     def device(self) -> Device:
@@ -326,25 +319,9 @@ class Array(ArrayObject):
         # Stream 1, the legacy default: the export has made it wait for the data.
         return interface_of(self._library.export(self._native), stream=1)
 
-    def __dir__(self) -> list[str]:
-        members = {name: x for cls in reversed(type(self).__mro__) for name, x in vars(cls).items()}
-        return [name for name, x in members.items() if not isinstance(x, Missing)]
-
     def __format__(self, spec: str) -> str:
-        """Format as a Python number if it has zero dimensions; otherwise only as ``str``."""
-        if not spec:
-            return str(self)
-        if self.ndim:
-            raise TypeError(
-                f"format string {spec!r} needs an Array of zero dimensions, got the shape "
-                f"{self.shape}: format its elements, or numpy.array2string(numpy.asarray(x))"
-            )
-        return format(self._number(), spec)
-
-    def _number(self) -> complex:
-        """Convert an array of zero dimensions to a Python number."""
-        number: complex = BY_KIND[range_of(self.dtype).kind](self)
-        return number
+        """Format the elements as the library does; without a specification, as ``str``."""
+        return format(self._native, spec) if spec else str(self)
 
     def __repr__(self) -> str:
         info = self.info
@@ -431,7 +408,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     if copy or (device is not None and device != info.device):
         target = library
         if type(library).wrap is Library.wrap:  # it cannot make arrays
-            from .fallback import fallback_library
+            from .device_namespace import fallback_library
 
             target = library_named(fallback_library(device or info.device))
         alias = library.alias(native)
@@ -454,13 +431,3 @@ def _constructor(library: Library, kind: type) -> Callable[[Any], Array]:
     subclass = issubclass(kind, numpy.ndarray) and kind is not numpy.ndarray
     make: Callable[[Any], Array] = cls._taken if subclass else cls._of
     return make
-
-
-refer(Array, (name for name in dir(numpy.ndarray) if not name.startswith("_")))
-refer(
-    Array,
-    "at backward bool clone contiguous cpu cuda data_ptr detach dim div double expand float gather "
-    "get half int is_contiguous long mul numel numpy permute requires_grad requires_grad_ "
-    "retain_grad scatter softmax stride type unsqueeze values".split(),
-)
-refer(Array, FUNCTIONS)

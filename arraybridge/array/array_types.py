@@ -17,8 +17,8 @@ from ..dlpack import Device, is_capsule
 from ..protocols.rejections import has_no_memory, speaks
 from ..type_cache import TypeCache
 from .array import Array, from_dlpack
-from .fallback import fallback_library
-from .native_array import NativeArray, array_class
+from .device_namespace import fallback_library
+from .library_array import LibraryArray, array_class
 
 _NEVER = (type(None), bool, int, float, complex, str, bytes, type, numpy.generic)
 
@@ -75,7 +75,7 @@ class Recognized:
             self.is_array = False
         elif issubclass(cls, Array):
             self.is_array = True
-            if issubclass(cls, NativeArray):
+            if issubclass(cls, LibraryArray):
                 self.array_type = ArrayType(cls._library.name, True)
         elif library is not None:
             self.is_array, self.array_type = True, ArrayType(library.name, False)

@@ -1,4 +1,4 @@
-"""Indexing by the rules of the Array API standard 2025.12, "Indexing", for every library."""
+"""Indexing by the rules of the array API standard 2025.12, "Indexing", for every library."""
 
 from __future__ import annotations
 
@@ -7,105 +7,15 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy
-
-from ..protocols.rejections import check_whole
-from .operators import SCALARS
-from .promotion import fitting, is_fractional
-
 # Parts of an index that need no conversion; a tuple, as torch.compile fails on a set of types.
-_PLAIN = (int, slice, type(None), type(...), bool)
-
-
-# A hot path, as in operators: code is repeated, and closures have few variables.
-
-
-def methods(cls: Any) -> dict[str, Callable[..., Any]]:
-    """Make ``__getitem__`` and ``__setitem__`` for the Arrays of one library."""
-    return {"__getitem__": _getitem(cls), "__setitem__": _setitem(cls)}
-
-
-def _getitem(cls: Any) -> Callable[..., Any]:
-    native_type, get = cls._native_type, cls._get
-    slices = cls._slices
-
-    def by_the_library(self: Any, key: Any) -> Any:
-        if key.__class__ is slice:
-            array = cls()
-            array._native = self._native[key]
-            return array
-        if key.__class__ not in _PLAIN:
-            key = unwrapped(self, key)
-        result = self._native[key]
-        if result.__class__ is not native_type:
-            result = self._normal(result)
-        array = cls()
-        array._native = result
-        return array
-
-    def corrected(self: Any, key: Any) -> Any:
-        if slices and key.__class__ is slice and key.step is None:
-            array = self.__class__()
-            array._native = self._native[key]
-            return array
-        if key.__class__ not in _PLAIN:
-            key = unwrapped(self, key)
-        result = get(self._native, key)
-        if result.__class__ is not native_type:
-            result = self._normal(result)
-        array = self.__class__()
-        array._native = result
-        return array
-
-    made = by_the_library if get is operator.getitem else corrected
-    made.__name__ = "__getitem__"
-    made.__qualname__ = f"{cls.__qualname__}.__getitem__"
-    return made
-
-
-def _setitem(cls: Any) -> Callable[..., Any]:
-    set = cls._set
-
-    def __setitem__(self: Any, key: Any, value: Any) -> None:
-        native = self._native
-        if value.__class__ is cls:
-            value = value._native
-            if value.dtype is not native.dtype:
-                value = fitting(value, native.dtype)
-        else:
-            if value.__class__ not in SCALARS:
-                value = self._value(value)
-            value = fitting(value, native.dtype)
-        if key.__class__ not in _PLAIN:
-            key = unwrapped(self, key)
-        self._native = set(native, key, value)
-
-    __setitem__.__qualname__ = f"{cls.__qualname__}.__setitem__"
-    return __setitem__
+PLAIN = (int, slice, type(None), type(...), bool)
 
 
 def unwrapped(array: Any, key: Any) -> Any:
     """Replace Arrays in an index by native arrays."""
-    if isinstance(key, tuple):
-        return tuple([part if part.__class__ in _PLAIN else _part(array, part) for part in key])
-    return _part(array, key)
-
-
-def _part(array: Any, part: Any) -> Any:
-    unwrap = getattr(part, "__arraybridge__", None)
-    if unwrap is not None:
-        part = array._same(part)
-    elif part.__class__ is numpy.ndarray:
-        if any(step < 0 for step in part.strides):
-            part = part.copy()  # PyTorch does not support negative strides
-    elif hasattr(part, "__array__"):  # NumPy would compute a graph, or drop a mask or a unit
-        check_whole(part)
-    if is_fractional(part):  # PyTorch would truncate it
-        raise IndexError(
-            "indices must be integers or bools, got floating-point numbers: cast them to an "
-            "integer dtype with astype"
-        )
-    return part
+    if key.__class__ is tuple:
+        return tuple([part if part.__class__ in PLAIN else unwrapped(array, part) for part in key])
+    return array._same(key) if hasattr(type(key), "__arraybridge__") else key
 
 
 def set_in_place(native: Any, key: Any, value: Any) -> Any:

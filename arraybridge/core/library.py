@@ -356,12 +356,12 @@ class Computing(Arrays):
     def native_namespace(self) -> Any:
         """Return the array API namespace of native arrays, or None.
 
-        ``arraybridge.xp.native_namespace`` makes one.
+        ``arraybridge.xp.build`` makes one.
         """
         return None
 
     def array_class(self) -> Any:
-        """Return the subclass of ``NativeArray`` for its arrays, or None.
+        """Return the subclass of ``LibraryArray`` for its arrays, or None.
 
         With None, Arrays are described and converted, and computed by the library that serves their
         device.

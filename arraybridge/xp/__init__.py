@@ -17,7 +17,7 @@ def __getattr__(name: str) -> Any:
     from ..core.registry import is_library, library_named, library_names
 
     cls = None
-    if name in library_names(declared=False) or (  # not a submodule, as in `from . import calls`
+    if name in library_names(declared=False) or (  # not a submodule, as in `from . import wrap`
         not name.startswith("_") and not find_spec(f"{__name__}.{name}") and is_library(name)
     ):
         cls = library_named(name).array_class()

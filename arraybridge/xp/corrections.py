@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from . import asarray
-from .data_types import Corrected
-from .special_cases import Means, complex_function, deviation, floor_divide, turned
+from .dtypes import Corrected
+from .special_values import Means, complex_function, deviation, floor_divide, turned
 
 
 class Correction(NamedTuple):

@@ -3,12 +3,9 @@
 import json
 from importlib.util import find_spec
 
-import arraybridge as ab
-from arraybridge.array.unsupported import FUNCTIONS
 from arraybridge.core.registry import library_named
 from arraybridge.kernels.cpu import SMALL
 from arraybridge.libraries.numpy.namespace import TABLE
-from arraybridge.xp import standard
 from tests.support.processes import python
 
 COMPILERS = "^(numba|llvmlite)$"
@@ -155,20 +152,3 @@ print(len(found), len(set(map(id, found))))
 def test_the_corrected_operators_are_those_of_the_table():
     cls = library_named("numpy").array_class()
     assert set(cls._corrected) == {entry.name for entry in TABLE.applied if entry.operators}
-
-
-def test_the_names_of_the_functions_are_the_standards():
-    xp = ab.xp.numpy
-    named = {path for _, path, _, _ in standard.functions_of(xp) if "." not in path}
-    assert set(FUNCTIONS) == named
-    assert all(callable(getattr(xp, name)) for name in FUNCTIONS)
-
-
-def test_a_missing_method_names_the_function():
-    code = """
-try:
-    ab.from_dlpack(x).logaddexp
-except AttributeError as error:
-    print(error)
-"""
-    assert "ab.namespace(x).logaddexp(x, x2)" in each([code])[0]

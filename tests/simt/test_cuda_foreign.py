@@ -110,7 +110,7 @@ def test_a_graph_cannot_wait_for_the_default_stream(gpu, b):
 
 @pytest.mark.parametrize("strides", [None, (1, 4)], ids=["dense", "strided"])
 def test_contiguous_of_the_cuda_array_interface(gpu, b, strides, monkeypatch):
-    from arraybridge.array import fallback
+    from arraybridge.array import device_namespace as fallback
 
     viewed = lambda x: ab.from_dlpack(ab.convert(x, "gpub", copy=False))  # noqa: E731
     monkeypatch.setattr(fallback, "in_fallback_library", viewed)

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 import arraybridge as ab
-from arraybridge.array.native_array import NativeArray
+from arraybridge.array.library_array import LibraryArray
 from arraybridge.array.operators import OPERATORS
+from arraybridge.xp.build import NativeNamespace, make_native_namespace, open_namespace
 from arraybridge.xp.corrections import Correction
-from arraybridge.xp.namespace import open_namespace
-from arraybridge.xp.native_namespace import NativeNamespace, make_native_namespace
 from arraybridge.xp.standard import EXTENSIONS, functions_of
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
@@ -120,7 +119,7 @@ def _native() -> Any:
 def _array_class() -> Any:
     if "class" not in _made:
 
-        class BoxedArray(NativeArray):
+        class BoxedArray(LibraryArray):
             """An array of boxed, as the standard has it."""
 
             __slots__ = ()

@@ -13,7 +13,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.core.registry import library_names
-from arraybridge.xp.native_namespace import NativeNamespace
+from arraybridge.xp.build import NativeNamespace
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
 from . import coexist

@@ -9,16 +9,13 @@ import array_api_strict as xp
 import numpy
 
 from ...array.indexing import axes_of
-from ...array.native_array import NativeArray
-from ...array.promotion import is_numeric
+from ...array.library_array import LibraryArray
 from ...core.registry import own_library
 from ...xp import corrections
-from ...xp.asarray import no_numbers
+from ...xp.build import NativeNamespace, make_native_namespace, open_namespace, operators_of
 from ...xp.corrections import Correction
-from ...xp.namespace import open_namespace
-from ...xp.native_namespace import NativeNamespace, corrected_operators, make_native_namespace
-from ...xp.numbers import Wide, as_float
-from ...xp.special_cases import Means, joined, sign
+from ...xp.retry import as_float, large_integers
+from ...xp.special_values import Means, joined, sign
 from ...xp.standard import EXTENSIONS
 
 _Array = type(xp.zeros(()))
@@ -45,15 +42,6 @@ def _extension(name: str) -> Any:
     return import_module(f"{xp.__name__}._{name}")
 
 
-def asarray(obj: Any, /, **kwargs: Any) -> Any:
-    """Create an array; an integer that no data type holds raises OverflowError."""
-    try:
-        return xp.asarray(obj, **kwargs)
-    except TypeError as error:
-        plain = numpy.asarray(obj)
-        raise error if is_numeric(plain.dtype) else no_numbers(plain) from None
-
-
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     """Test whether elements are in another array."""
     found = xp.isin(x1, x2)
@@ -77,10 +65,6 @@ CORRECTIONS: tuple[Correction, ...] = (
     corrections.linspace(xp, xp.linspace, _integer_name, xp.asarray),
     corrections.from_dlpack("array_api_strict"),
     *corrections.numpy_special_cases(MEANS, xp, ", which it stands on"),
-    Correction(
-        "asarray", asarray, "asarray: an integer that no data type holds is an OverflowError",
-        "no issue known",
-    ),
     Correction("isin", isin, "isin: invert", "no issue known"),
     Correction(
         "sign", sign(MEANS), "sign: of every complex zero it is 0 + 0j, of -0 too",
@@ -181,19 +165,18 @@ def set_items(native: Any, key: Any, value: Any) -> Any:
     return native
 
 
-WIDE = Wide(as_float)
 TABLE = NativeNamespace(
     "array_api_strict",
     "array_api_strict",
     CORRECTIONS,
-    WIDE,
+    (large_integers(as_float),),
     takes_nested=False,
     switched=(*EXTENSIONS, "__array_api_version__"),
 )
 native = make_native_namespace(TABLE)
 
 
-class StrictArray(NativeArray):
+class StrictArray(LibraryArray):
     """The standard's array object over array-api-strict; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
@@ -201,11 +184,9 @@ class StrictArray(NativeArray):
     _home = own_library("array_api_strict")
     _native_namespace = native
     _native_type = _Array
-    _errors = (OverflowError, ValueError)
-    _corrected = corrected_operators(TABLE, native)
+    _operators = operators_of(native)
     _get = staticmethod(get_items)
-    _slices = False
-    _set = staticmethod(WIDE.writing(set_items))
+    _set = staticmethod(set_items)
 
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:

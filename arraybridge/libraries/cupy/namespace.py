@@ -8,13 +8,12 @@ from typing import Any
 import cupy
 from array_api_compat import cupy as xp
 
-from ...array.native_array import NativeArray
+from ...array.library_array import LibraryArray
 from ...core.registry import own_library
 from ...xp import corrections
+from ...xp.build import NativeNamespace, make_native_namespace, open_namespace, operators_of
 from ...xp.corrections import Correction
-from ...xp.namespace import open_namespace
-from ...xp.native_namespace import NativeNamespace, corrected_operators, make_native_namespace
-from ...xp.special_cases import numpy_like, remainder
+from ...xp.special_values import numpy_like, remainder
 
 # Deviations of CuPy from the standard, from reading the source of CuPy 14.2 (not measured). Only
 # the certain ones are here.
@@ -64,11 +63,11 @@ CORRECTIONS: tuple[Correction, ...] = (
 
 # The namespace of native arrays.
 
-TABLE = NativeNamespace("cupy", "array_api_compat.cupy", CORRECTIONS, takes_numpy=True)
+TABLE = NativeNamespace("cupy", "array_api_compat.cupy", CORRECTIONS)
 native = make_native_namespace(TABLE)
 
 
-class CuPyArray(NativeArray):
+class CuPyArray(LibraryArray):
     """The standard's array object over arrays of CuPy; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
@@ -76,7 +75,7 @@ class CuPyArray(NativeArray):
     _home = own_library("cupy")
     _native_namespace = native
     _native_type = cupy.ndarray
-    _corrected = corrected_operators(TABLE, native)
+    _operators = operators_of(native)
     _takes_stream = True
 
 

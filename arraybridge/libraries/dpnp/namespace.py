@@ -8,14 +8,13 @@ import dpnp as xp
 import numpy
 
 from ...array.indexing import axes_of, set_apart
-from ...array.native_array import NativeArray
+from ...array.library_array import LibraryArray
 from ...core.registry import own_library
 from ...xp import corrections
+from ...xp.build import NativeNamespace, make_native_namespace, open_namespace, operators_of
 from ...xp.corrections import Correction
-from ...xp.namespace import open_namespace
-from ...xp.native_namespace import NativeNamespace, corrected_operators, make_native_namespace
-from ...xp.numbers import Wide, as_float
-from ...xp.special_cases import complex_function, numpy_like
+from ...xp.retry import as_float, large_integers
+from ...xp.special_values import complex_function, numpy_like
 
 # Not eager: reading values would wait for the device.
 MEANS = numpy_like(xp)
@@ -121,12 +120,11 @@ def _array(part: Any, device: dict[str, Any]) -> Any:
     return part.astype(xp.int64) if unsigned else part
 
 
-WIDE = Wide(as_float)
-TABLE = NativeNamespace("dpnp", "dpnp", CORRECTIONS, WIDE, takes_numpy=True)
+TABLE = NativeNamespace("dpnp", "dpnp", CORRECTIONS, (large_integers(as_float),))
 native = make_native_namespace(TABLE)
 
 
-class DpnpArray(NativeArray):
+class DpnpArray(LibraryArray):
     """The standard's array object over arrays of dpnp; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
@@ -134,9 +132,9 @@ class DpnpArray(NativeArray):
     _home = own_library("dpnp")
     _native_namespace = native
     _native_type = xp.ndarray
-    _corrected = corrected_operators(TABLE, native)
+    _operators = operators_of(native)
     _get = staticmethod(get_items)
-    _set = staticmethod(WIDE.writing(set_items))
+    _set = staticmethod(set_items)
     _takes_stream = True
 
 

@@ -20,18 +20,12 @@ from typing import Any
 
 import jax
 
-from ...array.exporting import export_route
-from ...array.native_array import NativeArray
+from ...array.library_array import LibraryArray
 from ...core.registry import own_library
-from ...core.request import checked_copy
-from ...core.table import OBSERVERS, notify
-from ...dlpack import CPU, check_stream, reads_versioned
-from ...native.pyapi import CapsuleType
 from ...xp.asarray import native_device
-from ...xp.namespace import open_namespace
-from ...xp.native_namespace import corrected_operators
+from ...xp.build import open_namespace, operators_of
 from . import indexing
-from .namespace import TABLE, WIDE, native
+from .namespace import native
 from .state import only_one_cpu
 
 try:
@@ -40,7 +34,7 @@ except ImportError:
     _Concrete = jax.Array
 
 
-class JaxArray(NativeArray):
+class JaxArray(LibraryArray):
     """The standard's array object over JAX arrays; see :class:`arraybridge.Array`.
 
     It may wrap a tracer, which has no memory and no device. As a pytree it is an argument and a
@@ -52,13 +46,11 @@ class JaxArray(NativeArray):
     _home = own_library("jax")
     _native_namespace = native
     _native_type = _Concrete
-    _errors = (OverflowError,)
-    _corrected = corrected_operators(TABLE, native)
-    _held = WIDE.held
+    _operators = operators_of(native)
     _mutable = False
     _weakly_typed = True
     _get = staticmethod(indexing.get)
-    _set = staticmethod(WIDE.writing(indexing.set))
+    _set = staticmethod(indexing.set)
 
     @staticmethod
     def _normal(result: Any) -> Any:
@@ -103,35 +95,6 @@ class JaxArray(NativeArray):
         if place is None or place == getattr(self._native, "device", None):
             return self
         return self._of(jax.device_put(self._native, place))
-
-    def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> CapsuleType:
-        """Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`.
-
-        A consumer of legacy capsules, which cannot mark read-only memory, gets a copy. With
-        ``copy=False`` it gets the memory itself, as from a JAX array, and must not write it.
-        """
-        legacy = not reads_versioned(max_version)
-        if copy is not None:
-            copy = checked_copy(copy)
-        if copy is False and legacy and not isinstance(self._native, jax.core.Tracer):
-            info = self.info._replace(readonly=False)
-            if export_route(info, max_version, dl_device, False).kind == "view":
-                check_stream(stream, info.device)
-                if OBSERVERS:
-                    notify(export_route(info, max_version, dl_device, False), info)
-                stream = None if info.device == CPU else stream  # JAX refuses even -1
-                capsule: CapsuleType = self._native.__dlpack__(stream=stream, copy=False)
-                return capsule
-        return super().__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-        )
 
     def __repr__(self) -> str:
         native = self._native

@@ -20,7 +20,7 @@ from ...core.records import ConversionError, no_copy_allowed
 from ...xp import corrections
 from ...xp.asarray import from_dlpack as importing
 from ...xp.corrections import Correction
-from ...xp.special_cases import (
+from ...xp.special_values import (
     CASES,
     TURNED,
     Function,

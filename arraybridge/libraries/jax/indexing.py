@@ -80,6 +80,8 @@ def _out_of_bounds(index: Any, axis: int, extent: int) -> IndexError:
 
 def _of_dtype(dtype: Any, value: Any) -> Any:
     """Convert a value to the dtype of the array that it is written to."""
+    if value.__class__ is int:  # JAX takes only those of its default dtype
+        value = np.asarray(value, dtype)
     if not hasattr(value, "dtype"):
         return jnp.asarray(value, dtype=dtype)
     if value.dtype == dtype:

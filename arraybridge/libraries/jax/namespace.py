@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...array.promotion import scalar_of
-from ...xp.native_namespace import NativeNamespace, make_native_namespace
-from ...xp.numbers import Wide
+from ...xp.build import NativeNamespace, make_native_namespace
+from ...xp.retry import large_integers
 from .corrections import CORRECTIONS, check_dtype
 
 
@@ -21,18 +20,8 @@ def _as_scalar(value: int, dtype: Any) -> jax.Array:
     return jnp.asarray(np.asarray(value, dtype))
 
 
-def _plain(value: Any) -> Any:
-    """Convert a scalar; NumPy's keep their data type unless x64=off would narrow it."""
-    if isinstance(value, np.generic):
-        narrowed = isinstance(value, np.integer) and not -(2**31) <= value < 2**31
-        return int(value) if narrowed and not jax.config.jax_enable_x64 else value
-    return scalar_of(value)
+# JAX accepts 32 bits while x64 is off.
+LARGE = large_integers(_as_scalar, bits=32)
 
-
-# The range that JAX accepts with x64 off, and what even an int2 holds.
-WIDE = Wide(_as_scalar, -(2**31), 2**31 - 1, _plain, held=1)
-
-TABLE = NativeNamespace(
-    "jax", "jax.numpy", CORRECTIONS, WIDE, check_dtype=check_dtype, takes_numpy=True
-)
+TABLE = NativeNamespace("jax", "jax.numpy", CORRECTIONS, (LARGE,), check_dtype=check_dtype)
 native = make_native_namespace(TABLE)

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy
 
-from ...array.native_array import NativeArray
-from ...array.operators import OPERATORS, in_c
+from ...array.library_array import LibraryArray
+from ...array.operators import in_c
 from ...core.registry import own_library
 from ...core.table import OBSERVERS, notify_copy
 from ...ndarrays import PLAIN
 from ...xp.namespace import defer_namespace
 
-# A ufunc is called directly, not through the operator; ** has its own shortcuts.
-_UFUNCS = {
-    op.function: ufunc
-    for op in OPERATORS
-    if isinstance(ufunc := getattr(numpy, op.function, None), numpy.ufunc) and op.name != "pow"
-}
-
 
 def _floor_divide(x1: Any, x2: Any) -> Any:
     """Divide as the namespace does: of the operators, `corrections` only has an entry for this."""
     return NumPyArray._native_namespace.floor_divide(x1, x2)
-
-
-_CORRECTED = {"floor_divide": _floor_divide}
 
 
 def _set(
@@ -80,17 +71,14 @@ def _is_there(native: numpy.ndarray, key: Any, value: numpy.ndarray) -> bool:
     )
 
 
-class NumPyArray(NativeArray):
+class NumPyArray(LibraryArray):
     """The standard's array object over arrays of NumPy; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
 
     _home = own_library("numpy")
     _native_type = numpy.ndarray
-    _errors = (ValueError,)  # of in-place operators on read-only memory
-    _operators = _UFUNCS
-    _corrected = _CORRECTED
-    _narrows = True
+    _operators = MappingProxyType({"floor_divide": _floor_divide})
     _set = staticmethod(_set)
 
     @staticmethod

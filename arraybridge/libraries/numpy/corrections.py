@@ -8,12 +8,12 @@ from typing import Any
 import numpy
 from array_api_compat import numpy as xp
 
-from ...array.promotion import is_numeric, range_of
+from ...array.scalars import is_numeric, kind_of
 from ...xp import corrections
-from ...xp.asarray import no_numbers, readable
+from ...xp.asarray import readable
 from ...xp.corrections import Correction
-from ...xp.data_types import result_type as common_type
-from ...xp.special_cases import numpy_like
+from ...xp.dtypes import result_type as common_type
+from ...xp.special_values import numpy_like
 
 MEANS = numpy_like(
     xp, eager=True, tally=numpy.count_nonzero, quiet=lambda: numpy.errstate(invalid="ignore")
@@ -22,23 +22,13 @@ MEANS = numpy_like(
 
 def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     """Create an array of numbers in native byte order."""
-    if isinstance(obj, numpy.ndarray) and not is_numeric(obj.dtype):
-        raise no_numbers(obj)  # with dtype= NumPy converts times and objects to numbers
     result = numpy.asarray(obj, copy=copy, **kwargs)
     if not is_numeric(result.dtype):
-        raise no_numbers(result)
+        raise TypeError(
+            f"the array API standard has no data type for NumPy's {result.dtype}: convert it to "
+            "numbers first (x.astype, x.view('int64') for times, the fields of records)"
+        )
     return result if result.dtype.isnative else readable(result, shared=copy is False)
-
-
-def check_dtype(dtype: Any) -> Any:
-    """Return a numeric data type in native byte order; TypeError for text, times, records."""
-    try:
-        known = numpy.dtype(dtype)
-    except TypeError:
-        return dtype  # NumPy raises
-    if not is_numeric(known):
-        raise TypeError(f"the array API standard has no data type for NumPy's {known}")
-    return known if known.isnative else known.newbyteorder("=")
 
 
 # Data types registered with NumPy: ml_dtypes' bfloat16, float8 and int4. NumPy computes with them,
@@ -86,9 +76,10 @@ def isdtype(plain: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _kinds(dtype: numpy.dtype) -> tuple[str, ...]:
-    kind, least, _ = range_of(dtype)
+    kind = kind_of(dtype)
     if kind == 1:
-        return (*_KINDS[kind], "signed integer" if least else "unsigned integer")
+        sign = "unsigned" if dtype.name.startswith("u") else "signed"
+        return (*_KINDS[kind], f"{sign} integer")
     return _KINDS[kind]
 
 

@@ -21,32 +21,15 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ...array.dtypes import DType
-from ...array.native_array import NativeArray
+from ...array.library_array import LibraryArray
 from ...core.registry import own_library
-from ...xp.namespace import open_namespace
-from ...xp.native_namespace import corrected_operators
+from ...xp.build import open_namespace, operators_of
 from . import indexing
-from .namespace import DTYPES, TABLE, WIDE, native
+from .namespace import native
 from .state import has_storage
 
-# Called directly, which is faster than through the operator. The other functions are not faster,
-# and torch.matmul has another message for a number.
-_FUNCTIONS = {
-    "add": torch.add,
-    "subtract": torch.sub,
-    "multiply": torch.mul,
-    "divide": torch.div,
-    "pow": torch.pow,
-    "bitwise_and": torch.bitwise_and,
-    "bitwise_or": torch.bitwise_or,
-    "bitwise_xor": torch.bitwise_xor,
-    "bitwise_left_shift": torch.bitwise_left_shift,
-    "bitwise_right_shift": torch.bitwise_right_shift,
-}
 
-
-class TorchArray(NativeArray):
+class TorchArray(LibraryArray):
     """The standard's array object over arrays of PyTorch; see :class:`arraybridge.Array`."""
 
     __slots__ = ()
@@ -54,14 +37,9 @@ class TorchArray(NativeArray):
     _home = own_library("torch")
     _native_namespace = native
     _native_type = torch.Tensor
-    _errors = (RuntimeError, OverflowError)
-    _operators = _FUNCTIONS
-    _corrected = corrected_operators(TABLE, native)
-    _promotes = False
-    _dtypes = DTYPES
+    _operators = operators_of(native)
     _get = staticmethod(indexing.get)
-    _set = staticmethod(WIDE.writing(indexing.set))
-    _in_place = staticmethod(indexing.of_shared_memory)
+    _set = staticmethod(indexing.set)
 
     def _printed(self) -> str:
         x = self._native
@@ -78,19 +56,8 @@ class TorchArray(NativeArray):
             return 1, 0
         return super().__dlpack_device__()
 
-    @property
-    def dtype(self) -> DType:
-        """The data type: PyTorch's for PyTorch, NumPy's for NumPy; equal to ``xp.float32``."""
-        return _GIVEN[self._native.dtype]
-
     def __int__(self) -> int:
-        return int(self._zero_dimensional("int").item())  # it supports uint64, which int() does not
-
-    def __bool__(self) -> bool:
-        return bool(self._zero_dimensional("bool").item())
-
-
-_GIVEN = DTYPES.given  # a global, not a closure: torch.compile always follows it
+        return int(self._native.item())  # it supports uint64, which int() does not
 
 
 def _flatten(array: Any) -> tuple[list[Any], None]:

@@ -13,8 +13,8 @@ from array_api_compat import torch as xp
 from ...array.indexing import elements_along
 from ...xp import corrections
 from ...xp.corrections import Correction
-from ...xp.data_types import Corrected
-from ...xp.special_cases import (
+from ...xp.dtypes import Corrected
+from ...xp.special_values import (
     Function,
     Means,
     complex_function,
@@ -154,11 +154,6 @@ def _accumulating(plain: Function, own: Function) -> Function:
     return replacing(function, plain)
 
 
-def _alone(own: Function, accumulating: Function) -> Function:
-    """Return ``sum`` or ``prod`` of a single tensor without keywords."""
-    return lambda x: accumulating(x) if x.dtype in _UNSIGNED else own(x)
-
-
 def _cumulative(plain: Function, own: Function) -> Function:
     """Make ``cumulative_sum`` or ``cumulative_prod`` that keeps unsigned integers unsigned."""
 
@@ -180,14 +175,6 @@ def _cumulative(plain: Function, own: Function) -> Function:
 
 _sum = _accumulating(xp.sum, torch.sum)
 _prod = _accumulating(xp.prod, torch.prod)
-
-# What array-api-compat's functions, and these, do with a single tensor.
-ALONE = {
-    "sum": _alone(torch.sum, _sum),
-    "prod": _alone(torch.prod, _prod),
-    "max": torch.amax,
-    "min": torch.amin,
-}
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:

@@ -109,21 +109,6 @@ def _meet(native: torch.Tensor, x: torch.Tensor) -> bool:
     return second < end and native.device == x.device
 
 
-def of_shared_memory(in_place: Any) -> Any:
-    """Make an in-place operator correct for operands that share memory.
-
-    torch refuses ``x += x[1]``, and computes ``x[:, 1:] += x[:, :-1]`` wrongly.
-    """
-
-    def operator(native: torch.Tensor, other: Any) -> torch.Tensor:
-        if other is not native and isinstance(other, torch.Tensor) and share(native, other):
-            other = other.clone()
-        result: torch.Tensor = in_place(native, other)
-        return result
-
-    return operator
-
-
 def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
     """Whether a value already is where it would be written, as in ``x[1:] += y``."""
     if differentiated(native) or differentiated(value) or value.dtype != native.dtype:

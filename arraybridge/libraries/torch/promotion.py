@@ -17,7 +17,7 @@ import torch
 from array_api_compat import torch as xp
 
 from ...xp.corrections import Correction
-from ...xp.data_types import result_type as common_type
+from ...xp.dtypes import result_type as common_type
 from .tables import DLPACK_DTYPES
 
 Function = Callable[..., Any]

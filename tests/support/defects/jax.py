@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from arraybridge.core.records import ConversionError
-from arraybridge.xp.special_cases import CASES
+from arraybridge.xp.special_values import CASES
 
 from . import Probe, shared
 from .shared import refuses

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import operator
-import re
-from collections import namedtuple
 
 import array_api_strict
 import jax
@@ -106,66 +104,18 @@ def arrays() -> list[ab.Array]:
     ]
 
 
-ALONE = "mean sort sum sin linalg.norm fft.rfft median add.reduce unique cbrt".split()
-REFUSED = {
-    **dict.fromkeys(ALONE, lambda f, x: f(x)),
-    **dict.fromkeys(("concatenate", "stack"), lambda f, x: f([x, x])),
-    "add": lambda f, x: f(x, x),
-    "where": lambda f, x: f(x > 1, x, 0.0),
-    "einsum": lambda f, x: f("i,i", x, x),
-    "tensordot": lambda f, x: f(x, x, axes=1),
-    "save": lambda f, x: f(io.BytesIO(), x),
-}
-WITHOUT_ONE = "linalg.norm median einsum add.reduce unique save cbrt".split()
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_functions_of_numpy_are_refused(name: str) -> None:
-    """With remedies, which work: the array's own function if it has one, and NumPy's."""
-    function = operator.attrgetter(name)(np)
+def test_numpys_operators_leave_theirs_to_the_array() -> None:
+    a = np.ones(3)
     for x in arrays():
-        with pytest.raises(TypeError, match=f"numpy.{name} does not take") as raised:
-            REFUSED[name](function, x)
-        said = str(raised.value)
-        assert "numpy.asarray(x)" in said
-        expected = REFUSED[name](function, np.asarray(x))
-        if own := re.search(r"arraybridge\.namespace\(x\)\.([\w.]+)", said):
-            found = REFUSED[name](operator.attrgetter(own[1])(ab.namespace(x)), x)
-            np.testing.assert_allclose(found, expected)
-        else:
-            assert name in WITHOUT_ONE
-
-
-def test_where_an_array_is_an_output_or_a_bystander() -> None:
-    a, (x, *_) = np.ones(3), arrays()
-    with pytest.raises(TypeError, match="does not take"):
-        np.add(a, a, out=x)
-    with pytest.raises(TypeError, match="does not take"):
-        a += x
-    for mixed in (operator.add, operator.matmul, operator.lt, operator.eq):
-        with pytest.raises(TypeError, match="native ndarray"):
-            mixed(a, x)
-
-
-def test_what_numpy_only_asks() -> None:
-    for x in arrays():
+        for mixed in (operator.add, operator.matmul, operator.lt, operator.eq):
+            with pytest.raises(TypeError, match="asarray"):
+                mixed(a, x)
+        with pytest.raises(TypeError, match="ufunc"):
+            np.sin(x)
+        with pytest.raises(TypeError, match="ufunc"):
+            np.add(a, a, out=x)
+        np.testing.assert_allclose(x, [3.0, 1.0, 2.0])
         assert np.shape(x) == (3,)
-        assert np.ndim(x) == 1
-        assert np.size(x) == np.size(x, 0) == 3
-        assert np.shares_memory(x, np.asarray(x))
-        assert not np.iscomplexobj(x)
-        np.testing.assert_array_equal(x, [3.0, 1.0, 2.0])
-        np.testing.assert_allclose(x, x + 1e-12)
-        np.testing.assert_array_less(x, x + 1)
-        np.testing.assert_array_almost_equal_nulp(x, x)
-
-
-def test_named_tuples_of_arrays_in_a_package_that_converts():
-    pair = namedtuple("pair", "first second")
-    inside = {"__name__": "scipy.stats"}
-    exec("def joined(np, x): return np.concatenate(x)", inside)
-    for x in arrays():
-        np.testing.assert_array_equal(inside["joined"](np, pair(x, x)), [3, 1, 2] * 2)
 
 
 @pytest.mark.parametrize("scalar", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)])
@@ -200,15 +150,6 @@ def test_a_native_array_is_no_operand(other: str) -> None:
                 op(native, x)
         with pytest.raises(TypeError):
             assert native in [x]
-
-
-def test_an_array_of_an_unknown_library_is_none_either() -> None:
-    class Unknown:
-        def __dlpack__(self) -> object: ...
-
-    for x in arrays():
-        with pytest.raises(TypeError, match="unify"):
-            assert x == Unknown()
 
 
 def test_what_is_no_array_compares_as_python_has_it() -> None:
@@ -274,25 +215,3 @@ def test_what_numpy_s_namespace_says_of_small_integers() -> None:
     for name in ("complex32", "bcomplex32"):
         if hasattr(ml_dtypes, name):
             assert xp.isdtype(np.dtype(getattr(ml_dtypes, name)), "complex floating")
-
-
-def test_the_nearest_function_is_named() -> None:
-    for x in arrays():
-        for call, near in (
-            (np.cumsum, "cumulative_sum"),
-            (lambda x: np.dot(x, x), "vecdot"),
-            (np.linalg.norm, "linalg.vector_norm"),
-            (lambda x: np.vstack([x, x]), "concat"),
-        ):
-            with pytest.raises(TypeError, match=f"nearest in .* {near}| {near} or|or {near}"):
-                call(x)
-    x = ab.namespace(ab.from_dlpack(np.ones(1))).ones((2, 2))
-    for name, said in (
-        ("reshape", r"\.reshape\(x, shape\)"),
-        ("flatten", r"\.reshape\(x, \(-1,\)\)"),
-        ("mean", r"\.mean\(x\)"),
-        ("cumsum", "cumulative_sum"),
-    ):
-        with pytest.raises(AttributeError, match=said):
-            getattr(x, name)
-    assert ab.namespace(x).reshape(x, (-1,)).shape == (4,)

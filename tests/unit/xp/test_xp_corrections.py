@@ -21,7 +21,8 @@ from tests.support import coexist
 coexist.prepare()
 
 from arraybridge.core.registry import library_named  # noqa: E402
-from arraybridge.xp import special_cases, standard  # noqa: E402
+from arraybridge.xp import special_values as special_cases  # noqa: E402
+from arraybridge.xp import standard  # noqa: E402
 from arraybridge.xp.corrections import Correction  # noqa: E402
 from tests.support.defects import Probe, probes_of  # noqa: E402
 from tests.support.namespaces import installed, table_of  # noqa: E402

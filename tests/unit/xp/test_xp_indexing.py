@@ -43,31 +43,6 @@ def test_slices_are_pythons(library):
 
 
 @each_library
-def test_a_slice_goes_a_shorter_way(library):
-    """To what the library's own reading, or its correction, gives."""
-    wrapped, _ = namespaces(library)
-
-    def outcome(read, x, key):
-        try:
-            part = read(x, key)
-        except Exception as error:
-            return type(error), str(error)
-        part = getattr(part, "native", part)
-        return type(part), part.dtype, part.shape, wrapped.left(cls._of(part)).tolist()
-
-    for shape in (), (0,), (5,), (3, 2):
-        for dtype in "uint16", "float32", "bool":
-            array = wrapped.enter(np.ones(shape, dtype))
-            cls = type(array)
-            parts = [slice(start, None, step) for start in (None, 1) for step in (1, 2, -1)]
-            for end in None, 0, 1, -1, 9, -9, np.int64(1), 2**70, 1.0, "a", array.native:
-                parts += slice(end, None), slice(end)
-            for part in parts:
-                expected = outcome(cls._get, array.native, part)
-                assert outcome(cls.__getitem__, array, part) == expected, part
-
-
-@each_library
 def test_masks_over_nothing(library):
     wrapped, _ = namespaces(library)
     shapes = ((0,), (2, 0), (0, 3), (2, 0, 3), (3, 0, 2), (2, 3))

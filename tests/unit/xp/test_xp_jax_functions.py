@@ -9,7 +9,7 @@ import pytest
 
 import arraybridge as ab
 import arraybridge.xp.jax as xp
-from arraybridge.xp.special_cases import CASES
+from arraybridge.xp.special_values import CASES
 
 native = xp.native
 pytestmark = pytest.mark.usefixtures("x64")

@@ -16,7 +16,6 @@ import arraybridge.xp.numpy as np_xp
 torch = pytest.importorskip("torch")
 
 import arraybridge.xp.torch as xp  # noqa: E402
-from arraybridge.libraries.torch.namespace import AXES  # noqa: E402
 
 native = xp.native
 
@@ -82,54 +81,6 @@ class TestIntegersOfAnyType:
             for keepdims in (False, True):
                 found = xp.count_nonzero(xp.asarray(x.astype(dtype)), axis=(), keepdims=keepdims)
                 same(found, (x != 0).astype(int))
-
-
-# Functions with an axis that take no other argument but arrays.
-ALONG = (
-    "all any argmax argmin argsort count_nonzero cumulative_prod cumulative_sum diff expand_dims "
-    "flip linalg.vector_norm max mean min prod sort std sum unstack var"
-).split()
-
-
-class TestIntegersOfNumPy:
-    @pytest.mark.parametrize("name", ALONG)
-    @pytest.mark.parametrize(("axis", "kinds"), [(0, "qBh"), (-2, "q")])
-    def test_as_an_axis(self, name, axis, kinds):
-        x = xp.reshape(xp.arange(6.0), (2, 3))
-        function = operator.attrgetter(name)(xp)
-        expected = function(x, axis=axis)
-        for kind in kinds:
-            found = function(x, axis=np.dtype(kind).type(axis))
-            for a, b in (
-                zip(found, expected, strict=True) if name == "unstack" else [(found, expected)]
-            ):
-                same(a, np.asarray(b))
-
-    def test_elsewhere(self):
-        x, zero = xp.ones((1, 3)), np.int64(0)
-        assert xp.squeeze(x, zero).shape == (3,)
-        assert xp.squeeze(x, axis=zero).shape == (3,)
-        assert xp.expand_dims(x, zero).shape == (1, 1, 3)
-        assert xp.tensordot(x, x, axes=zero).shape == (1, 3, 1, 3)
-        assert xp.full(np.int64(3), 2).shape == (3,)
-        assert xp.sum(x, axis=np.int64(0), dtype=xp.float64).dtype == xp.float64
-
-    def test_what_is_none_is_refused_as_before(self):
-        x = torch.ones(2, 3)
-        for wrong in (0.0, np.float64(0), "0", np.int64(2)):
-            with pytest.raises((TypeError, ValueError, IndexError)):
-                native.sum(x, axis=wrong)
-        with pytest.raises(ValueError, match="must be equal to 1"):
-            native.squeeze(x, 0)
-
-    @pytest.mark.parametrize("name", AXES)
-    def test_the_table_has_what_torch_refuses(self, name):
-        """Delete the entry where this fails: the function takes such integers by itself."""
-        x, zero = torch.ones(1, 1), np.int64(0)
-        args = {"full": (zero, 7.0), "tensordot": (x, x)}.get(name, (x,))
-        named = {} if name == "full" else {AXES[name]: zero}
-        with pytest.raises((TypeError, ValueError, RuntimeError)):
-            native._functions[name].own(*args, **named)
 
 
 X = torch.tensor([2.0, 4.5, -2.0, 0.0, -0.0])

@@ -1,4 +1,4 @@
-"""``NativeArray``: the standard's array object over the native arrays of a library."""
+"""``LibraryArray``: the standard's array object over the native arrays of a library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from numbers import Number
 from typing import Any, ClassVar, Self
 
 import numpy
@@ -21,21 +20,16 @@ from ..dlpack import CPU, Device, reads_versioned
 from ..native import C
 from ..native.pyapi import CapsuleType
 from ..ndarrays import CHARS
-from ..protocols.rejections import array_like, check_whole, has_no_memory, lost, no_array
+from ..protocols.rejections import check_whole
 from .array import Array
-from .dtypes import DTypes
+from .dlpack_export import in_place
 from .exchange_table import CLASSES, exchange_table, struct_of
-from .exporting import in_place
-from .indexing import methods as methods_of_indexing
-from .indexing import set_in_place
-from .operators import compared
+from .indexing import PLAIN, set_in_place, unwrapped
 from .operators import methods as methods_of_operators
 from .pickling import reduced
-from .promotion import check_kind, check_number, scalar_of
+from .scalars import KINDS, scalar_of
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
-
-_UNWRAPPED = (list, tuple, range)  # accepted by asarray, not as operands
 
 
 def check_version(api_version: str | None, xp: Any) -> None:
@@ -46,100 +40,21 @@ def check_version(api_version: str | None, xp: Any) -> None:
         )
 
 
-def mixed(one: str, another: str) -> TypeError:
-    """Make the error for an operation on arrays of two libraries."""
-    return TypeError(
-        f"arrays of {one} and {another} in one operation: bring them into one library with "
-        "`xp, *arrays = arraybridge.unify(...)`"
-    )
-
-
-def operand(self: Any, other: Any) -> Any:
-    """Convert an operand that is neither an Array of this class nor a Python scalar."""
-    if isinstance(other, Array):
-        return self._same(other)
-    if isinstance(other, numpy.generic):
-        check_number(other)
-        return self._scalar(other)
-    if isinstance(other, bool | int | float | complex):  # a subclass of them
-        return scalar_of(other)
-    if isinstance(other, numpy.ndarray) or self._home.owns(type(other)):
-        if problem := lost(other):  # asarray would refuse it too
-            raise TypeError(problem)
-        raise TypeError(
-            f"an Array of {self._home.name} and a native {type(other).__name__} in one "
-            f"operation: wrap it first with {self._namespace.__name__}.asarray(...)"
-        )
-    library = library_of_type(type(other))
-    if library is not None:
-        raise mixed(self._home.name, library.name)
-    equal: Any = type(other).__eq__
-    if hasattr(type(other), "__dlpack__") and equal is object.__eq__:
-        raise mixed(self._home.name, type(other).__qualname__)  # == would be False
-    if has_no_memory(type(other)) and not hasattr(type(other), "data"):  # not xarray's objects
-        raise no_array(other)
-    return NotImplemented
-
-
-def incomparable(self: Any, other: Any) -> Any:
-    """Return NotImplemented, which Python makes False; TypeError for other forms of numbers."""
-    if isinstance(other, _UNWRAPPED) or array_like(other):
-        raise TypeError(
-            f"an Array and a {type(other).__name__} in one comparison: wrap it first with "
-            f"{self._namespace.__name__}.asarray(...)"
-        )
-    if isinstance(other, Number):  # Fraction, Decimal
-        raise TypeError(f"an Array and a {type(other).__name__} in one comparison: pass float(...)")
-    if any(hasattr(type(other), name) for name in ("toarray", "todense")):  # sparse
-        raise no_array(other)
-    return NotImplemented
-
-
-def assigned(self: Any, value: Any) -> Any:
-    """Convert a value to be written: to a native array or a Python scalar."""
-    if isinstance(value, Array):
-        return self._same(value)
-    asarray = self._namespace.asarray
-    if value.__class__ is numpy.ndarray and not value.ndim:
-        value = value[()]
-    if isinstance(value, numpy.generic):
-        check_number(value)
-        return scalar_of(value)
-    if isinstance(value, bool | int | float | complex):
-        return scalar_of(value)
-    if isinstance(value, numpy.ndarray):
-        plain = value.__class__ is numpy.ndarray and value.dtype.kind in "biufc"
-        if plain and self._home.owns(numpy.ndarray):
-            return value
-        return asarray(value)._native  # raises for masks, units, text and objects
-    if self._home.owns(type(value)):
-        return value
-    library = library_of_type(type(value))
-    if library is not None:
-        raise mixed(self._home.name, library.name)
-    if not isinstance(value, list | tuple):
-        return asarray(value)._native
-    try:
-        return asarray(value, dtype=self.dtype)._native  # raises for integers out of range
-    finally:  # replaces asarray's error for NaN
-        check_kind(asarray(value)._native, self.dtype)
-
-
-def array_class(library: str) -> type[NativeArray] | None:
+def array_class(library: str) -> type[LibraryArray] | None:
     """Return the class of a library's Arrays; None for a library without a namespace here."""
     try:
         home = library_named(library)
     except ValueError:  # an object that only supports a protocol
         return None
-    found: type[NativeArray] | None = home.array_class()
+    found: type[LibraryArray] | None = home.array_class()
     return found
 
 
-class NativeArray(Array):
+class LibraryArray(Array):
     """The standard's array object over the native arrays of one library.
 
     Each library has a subclass, which states how its operators and indexing differ from the
-    standard's; `arraybridge.xp.namespace` makes the module of its functions.
+    standard's; `arraybridge.xp.build` makes the module of its functions.
     """
 
     __slots__ = ()
@@ -147,35 +62,16 @@ class NativeArray(Array):
     _home: ClassVar[Library]
     _native_namespace: ClassVar[Any]  # the array-API namespace of the library's native arrays
     _native_type: ClassVar[type]  # the type of most native arrays
-    # Errors of the library's operators for unsupported data types: the function of the native
-    # namespace is tried then.
-    _errors: ClassVar[tuple[type[Exception], ...]] = ()
-    # Functions to use instead of operators, by their names in the standard. If the operators
-    # promote, the first operand may be a number.
+    # Functions to use instead of the library's operators, by their names in the standard.
     _operators: ClassVar[Mapping[str, Callable[..., Any]]] = {}
-    # Functions that correct an operator and its in-place form.
-    _corrected: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     _get: ClassVar[Any] = staticmethod(operator.getitem)  # ``_get(native, key)``: elements by index
     # ``_set(native, key, value)``: write elements; return the Array's new native array.
     _set: ClassVar[Any] = staticmethod(set_in_place)
-    # Whether the library's own indexing is right for slices without a step, and returns an array.
-    _slices: ClassVar[bool] = True
-    _in_place: ClassVar[Any] = None  # ``_in_place(operation)``: a corrected in-place operator
-    _promotes: ClassVar[bool] = True  # whether operators promote two dtypes as the standard does
-    # Every dtype holds the integers up to this one, or is promoted for them as int4 is by NumPy's.
-    _held: ClassVar[int] = 127
-    # Whether in-place operators cast a promoted result back to ml_dtypes' int4 and the like.
-    _narrows: ClassVar[bool] = False
     # Native arrays can be written; otherwise in-place operators rebind the Array.
     _mutable: ClassVar[bool] = True
     # Functions may return arrays of ``_native_type`` with a dtype that is still weak.
     _weakly_typed: ClassVar[bool] = False
     _takes_stream: ClassVar[bool] = False  # ``to_device`` takes a stream
-    # The library's data types if they are not NumPy's; ``dtype`` is then a `DType`.
-    _dtypes: ClassVar[DTypes | None] = None
-
-    # Names that subclasses define, which generated methods do not replace.
-    _defined: ClassVar[frozenset[str]] = frozenset()
 
     # Set by open_namespace and at the end of this module.
     _exported_in_c: ClassVar[int | None] = None
@@ -185,14 +81,14 @@ class NativeArray(Array):
     __init__ = object.__init__  # only _of and the operators make arrays
 
     def __init_subclass__(cls) -> None:
+        if "_home" not in vars(cls):  # a user's subclass
+            return
         cls.__hash__ = None  # type: ignore[assignment]
         cls._library = cls._home  # type: ignore[misc] # hides the slot
         cls._devices = {}
-        cls._defined = cls._defined.union(vars(cls))
-        for name, method in (methods_of_operators(cls) | methods_of_indexing(cls)).items():
-            if name not in cls._defined:
-                setattr(cls, name, method)
-        if cls._exported_in_c and "_home" in vars(cls):  # of a library, not a user's subclass
+        for name, method in methods_of_operators(cls).items():
+            setattr(cls, name, method)
+        if cls._exported_in_c:
             cls.__dlpack_c_exchange_api__ = exchange_table(  # type: ignore[attr-defined]
                 cls, cls._exported_in_c
             )
@@ -225,8 +121,6 @@ class NativeArray(Array):
         """Make a small native array on a device of the library; None: the default device."""
         return native.empty((1,), device=device)
 
-    _operand, _incomparable, _value = operand, incomparable, assigned
-
     @staticmethod
     def _scalar(other: Any) -> Any:
         """Convert a NumPy scalar to an operand."""
@@ -235,22 +129,61 @@ class NativeArray(Array):
     @classmethod
     def _same(cls, other: Array) -> Any:
         """Return the native array of another Array, which is of this library or can be viewed."""
-        if isinstance(other, NativeArray):
+        if isinstance(other, LibraryArray):
             if other._home is not cls._home:
-                raise mixed(cls._home.name, other.library)
+                raise TypeError(
+                    f"arrays of {cls._home.name} and {other.library} in one operation: bring them "
+                    "into one library with `xp, *arrays = arraybridge.unify(...)`"
+                )
             return other._native
         return convert(other, cls._home.name)
 
-    def _settled(self, function: str, value: int) -> Any:
-        """Return the operator's result for an integer that the dtype does not hold; else None."""
-        found = compared(function, value, self._native, self._native_namespace)
-        return None if found is None else self._of(found)
-
     @classmethod
-    def _recovered(cls, error: Exception, function: str, *operands: Any) -> Any:
-        """Compute an operator's result by function, after the operator raised ``error``."""
-        native = getattr(cls._native_namespace, function)
-        return cls._of(cls._normal(native(*operands)))
+    def _operand(cls, other: Any) -> Any:
+        """Convert an operand that is neither an Array of this class nor a Python scalar.
+
+        NotImplemented for objects that are no arrays, or that handle the operation themselves.
+        """
+        if isinstance(other, Array):
+            return cls._same(other)
+        if isinstance(other, numpy.generic):
+            return cls._scalar(other)
+        if isinstance(other, KINDS):
+            return scalar_of(other)
+        owner = library_of_type(type(other))
+        if owner is None:
+            return NotImplemented
+        remedy = (
+            f"wrap it first with {cls._namespace.__name__}.asarray(...)"
+            if owner in (cls._home, library_named("numpy"))
+            else "bring them into one library with `xp, *arrays = arraybridge.unify(...)`"
+        )
+        raise TypeError(
+            f"an Array of {cls._home.name} and a native {type(other).__name__} of {owner.name} in "
+            f"one operation: {remedy}"
+        )
+
+    def __getitem__(self, key: Any) -> Self:
+        if key.__class__ not in PLAIN:
+            key = unwrapped(self, key)
+        result = self._get(self._native, key)
+        if result.__class__ is not self._native_type:
+            result = self._normal(result)
+        return self._of(result)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if value.__class__ is self.__class__:
+            value = value._native
+        elif isinstance(value, list | tuple):
+            value = self._namespace.asarray(value, dtype=self.dtype)._native
+        elif value.__class__ not in KINDS:
+            own = self._home.owns(type(value)) or isinstance(value, numpy.generic)
+            value = scalar_of(value) if own else self._operand(value)
+            if value is NotImplemented:
+                raise TypeError(f"cannot write a {type(value).__name__}: pass an array or a number")
+        if key.__class__ not in PLAIN:
+            key = unwrapped(self, key)
+        self._native = self._set(self._native, key, value)
 
     def __dlpack__(
         self,
@@ -290,10 +223,7 @@ class NativeArray(Array):
 
     @property
     def dtype(self) -> Any:
-        """The data type, equal to the namespace's, such as ``xp.float32``.
-
-        The library's data type; a `DType` if that is not one of NumPy's.
-        """
+        """The library's own data type, as in its namespace: ``xp.float32``."""
         return self._native.dtype
 
     @property
@@ -338,25 +268,6 @@ class NativeArray(Array):
         """The transposes of a stack of matrices: the last two axes swapped."""
         return self._namespace.matrix_transpose(self)
 
-    # Attributes of Python numbers, which xarray uses for covariances and correlations.
-
-    @property
-    def real(self) -> Any:
-        """The real parts; the array itself if its elements are real."""
-        xp = self._namespace
-        return xp.real(self) if xp.isdtype(self.dtype, "complex floating") else self
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary parts; zeros if its elements are real."""
-        xp = self._namespace
-        return xp.imag(self) if xp.isdtype(self.dtype, "complex floating") else xp.zeros_like(self)
-
-    def conj(self) -> Any:
-        """Return the complex conjugates; the array itself if its elements are real."""
-        xp = self._namespace
-        return xp.conj(self) if xp.isdtype(self.dtype, "complex floating") else self
-
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """Copy to another device; return the array itself if it is there already.
 
@@ -396,52 +307,32 @@ class NativeArray(Array):
         check_version(api_version, self._namespace)
         return self._namespace
 
-    def _zero_dimensional(self, what: str) -> Any:
-        if self._native.ndim:
-            raise TypeError(
-                f"only an array of zero dimensions can become a Python {what}, got the shape "
-                f"{self.shape}: index one element first"
-            )
-        return self._native
+    # Conversions to Python's numbers raise what the library raises.
 
     def __bool__(self) -> bool:
-        return bool(self._zero_dimensional("bool"))
+        return bool(self._native)
 
     def __int__(self) -> int:
-        return int(self._zero_dimensional("int"))
+        return int(self._native)
 
     def __float__(self) -> float:
-        native = self._zero_dimensional("float")
-        # The other libraries raise; PyTorch drops an imaginary part of zero.
-        if getattr(native.dtype, "is_complex", False):
-            raise TypeError("a complex array cannot become a Python float: take xp.real(x) first")
-        return float(native)
+        return float(self._native)
 
     def __complex__(self) -> complex:
-        return complex(self._zero_dimensional("complex"))
+        return complex(self._native)
 
     def __index__(self) -> int:
-        native = self._zero_dimensional("index")
-        if not self._namespace.isdtype(native.dtype, "integral"):
-            raise TypeError(
-                f"only an integer array can be an index, got {native.dtype}: cast it with astype"
-            )
-        return int(self)
+        return operator.index(self._native)
 
     def __len__(self) -> int:
-        if not self._native.ndim:
+        if not self.ndim:
             raise TypeError("an array of zero dimensions has no length")
-        length: int = self._native.shape[0]
-        return length
+        return self.shape[0]
 
     def __iter__(self) -> Any:
-        if not self._native.ndim:
-            raise TypeError("an array of zero dimensions cannot be iterated over")
-        return (self[i] for i in range(self._native.shape[0]))
+        return map(self.__getitem__, range(len(self)))
 
     def __contains__(self, value: Any) -> bool:
-        if isinstance(value, list | tuple):  # never an element, as in Python's containers
-            return False
         found = self == value
         # A bool if the array cannot be compared with the value, as with None or a string.
         return bool(self._namespace.any(found) if isinstance(found, Array) else found)
@@ -480,7 +371,7 @@ class NativeArray(Array):
 
 
 if C is not None:
-    _slow = NativeArray.__dlpack__, NativeArray.__array__, struct_of
-    _dlpack, _array, _address = C.export_arrays(NativeArray, CLASSES, KNOWN, OBSERVERS, *_slow)
-    NativeArray.__dlpack__, NativeArray.__array__ = _dlpack, _array  # type: ignore[method-assign]
-    NativeArray._exported_in_c = _address
+    _slow = LibraryArray.__dlpack__, LibraryArray.__array__, struct_of
+    _dlpack, _array, _address = C.export_arrays(LibraryArray, CLASSES, KNOWN, OBSERVERS, *_slow)
+    LibraryArray.__dlpack__, LibraryArray.__array__ = _dlpack, _array  # type: ignore[method-assign]
+    LibraryArray._exported_in_c = _address

@@ -14,18 +14,18 @@ from ..core.records import ConversionError
 from ..core.registry import computing_on, library_named
 from ..dlpack import Device
 from .array import Array
-from .native_array import NativeArray
+from .library_array import LibraryArray
 from .operators import OPERATORS
 
 
-def in_fallback_library(x: Array) -> NativeArray:
+def in_fallback_library(x: Array) -> LibraryArray:
     """View ``x`` as an Array of the library that computes on its device.
 
     ImportError, which names the candidates, if none is installed and built for the device;
     BufferError if no library computes on the device, or none can view the array.
     """
-    found: NativeArray
-    if isinstance(x, NativeArray):
+    found: LibraryArray
+    if isinstance(x, LibraryArray):
         found = x
     else:
         name = fallback_library(x.device)
@@ -99,8 +99,8 @@ for _name in (
     *(name for op in OPERATORS for name in op.methods),
     *"__bool__ __int__ __float__ __complex__ __index__ __len__ __iter__ __contains__".split(),
     *"__getitem__ __setitem__ __copy__ __deepcopy__ __reduce_ex__".split(),
-    *"__array_namespace__ to_device conj".split(),
+    *"__array_namespace__ to_device".split(),
 ):
     setattr(Array, _name, _method(_name))
-for _name in ("T", "mT", "imag", "real"):
+for _name in ("T", "mT"):
     setattr(Array, _name, _property(_name))

@@ -1,4 +1,4 @@
-"""``__array_namespace_info__`` over Arrays: the library's, with devices as Device objects.
+"""``__array_namespace_info__``: of native arrays, and of Arrays, with devices as Device objects.
 
 Array API standard 2025.12, "Inspection".
 """
@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..array.native_array import NativeArray
+from ..array.library_array import LibraryArray
 from ..core.records import ConversionError
 from ..dlpack import Device
 from .asarray import native_device
-from .data_types import Corrected
+from .dtypes import Corrected
 
 
 class Devices(tuple[Any, ...]):
@@ -46,8 +46,7 @@ class _Listing(Corrected):
     def devices(self) -> Devices:
         """Return the library's devices, without JAX's None.
 
-        Warnings are ignored: array-api-compat tries every name that PyTorch knows, also deprecated
-        ones.
+        array-api-compat tries every name that PyTorch knows, also deprecated ones.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -57,18 +56,11 @@ class _Listing(Corrected):
                 found = ()
         return Devices(device for device in found if device is not None)
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> Any:
-        """Return the standard's dtypes on a device; ValueError for unknown kinds."""
-        try:
-            return self._own.dtypes(device=device, kind=kind)
-        except KeyError as error:
-            raise ValueError(f"kind must be a kind of the standard, got {kind!r}") from error
-
 
 class Info:
-    """The capabilities and defaults of a namespace."""
+    """The capabilities and defaults of a namespace of Arrays."""
 
-    def __init__(self, cls: type[NativeArray], native: Any) -> None:
+    def __init__(self, cls: type[LibraryArray], native: Any) -> None:
         self._cls = cls
         self._native = native
         self._info = native.__array_namespace_info__()
@@ -96,12 +88,8 @@ class Info:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """Return the default dtypes by kind ("real floating", "integral", "indexing", ...)."""
-        return self._given(self._info.default_dtypes(device=native_device(self._cls, device)))
+        return dict(self._info.default_dtypes(device=native_device(self._cls, device)))
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
         """Return the standard's dtypes on a device, by name."""
-        return self._given(self._info.dtypes(device=native_device(self._cls, device), kind=kind))
-
-    def _given(self, dtypes: dict[str, Any]) -> dict[str, Any]:
-        table = self._cls._dtypes
-        return {k: x if table is None else table.given[x] for k, x in dtypes.items()}
+        return dict(self._info.dtypes(device=native_device(self._cls, device), kind=kind))
