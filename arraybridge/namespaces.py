@@ -20,7 +20,6 @@ from .array.array_types import (
 )
 from .array.device_namespace import fallback_library
 from .array.library_array import array_class, check_version
-from .containers import items
 from .core.cast_rules import Casting
 from .core.library import Library, place_named
 from .core.records import ConversionError
@@ -30,6 +29,7 @@ from .dlpack import Device
 from .dlpack.device import HOST_ACCESSIBLE
 from .protocols.frames import is_frame
 from .protocols.rejections import handed_on, lost, no_array
+from .pytree import items
 
 _PYTHON: frozenset[type] = frozenset((bool, int, float, complex, type(None)))
 _SCALARS = (*_PYTHON, numpy.generic)

@@ -2,9 +2,8 @@
 
 A tree is a nested container: a list, tuple, dict, ``UserDict``, mapping proxy, dataclass or a
 subclass of these, or a class that JAX or PyTorch has registered (Flax, Equinox, Optax,
-Transformers). A ``TensorDict``, a ``torch.nn.Module`` (as its ``state_dict()``) and a fitted
-scikit-learn estimator (which is copied) are trees as well. The arrays in a tree are converted;
-other objects are unchanged.
+Transformers). A ``TensorDict`` and a ``torch.nn.Module`` (as its ``state_dict()``) are trees as
+well. The arrays in a tree are converted; other objects are unchanged.
 
 A leaf has a path, such as ``"params.layer1.kernel"`` or ``"batch[0].x"``.
 """
@@ -12,34 +11,25 @@ A leaf has a path, such as ``"params.layer1.kernel"`` or ``"batch[0].x"``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import is_not
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy
-
-from .array.array_types import RECOGNIZED, is_array
+from .array.array_types import RECOGNIZED, is_array, lazy_library, unwrapped
 from .columns import columns
-from .containers import IsLeaf, Row, container, flatten, path_text
-from .conversion import Deferred, Unwrapped, entry_for
-from .core.library import Library, extent_of
-from .core.planner import view_objection
-from .core.records import ConversionError, Route, TensorInfo, of_native, outcome
-from .core.registry import forgetting, library_named, tree_level, tree_row
-from .core.request import Request, request_of
-from .core.signature import ADDRESS
-from .core.table import Entry, execute
-from .dlpack import ManagedTensor
-from .explaining import explained
-from .layout import Memory, in_bytes
-from .native.lookup import itself
-from .type_cache import TypeCache
+from .conversion import convert as convert_array
+from .conversion import inspect
+from .core.records import ConversionError, Route, TensorInfo, outcome
+from .core.registry import library_named, library_of_type, tree_node
+from .dlpack import is_capsule
+from .explaining import explain as explain_array
+from .layout import in_bytes, span
+from .pytree import CONTAINERS, is_builtin, path_text
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting
-    from .core.planner import Plan
-    from .dlpack import DataType
 
 __all__ = ["Report", "columns", "convert", "explain", "leaves"]
 
@@ -50,6 +40,8 @@ def __dir__() -> list[str]:
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, functools.partial)
 _ERRORS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
+_ITSELF = object()  # the result for an array that is not converted
+_MAX_LINES = 10  # of refusals in an error, and of a report
 
 
 def convert(
@@ -65,8 +57,8 @@ def convert(
 ) -> Any:
     """Convert all arrays of a tree to library ``to``.
 
-    Each array is converted as :func:`arraybridge.convert` does. If one cannot be converted, no
-    array is copied.
+    Each array is converted as :func:`arraybridge.convert` does. If one cannot be converted, the
+    error lists all of them, and no capsule is consumed.
 
     Parameters
     ----------
@@ -85,9 +77,9 @@ def convert(
     container or array
         The same structure and classes. A ``torch.nn.Module`` becomes a dict, and so does a
         ``TensorDict`` unless ``to`` is PyTorch. A container without converted arrays is returned
-        itself. An array that is in the tree twice is converted once. Arrays that share memory, such
-        as tied weights, still share it if all of them are views, or if all are copied to a library
-        that can have such views; ``explain`` lists the exceptions.
+        itself. An array that is in the tree twice is converted once, and so are arrays on exactly
+        the same memory, such as tied weights. Arrays that overlap otherwise share memory if they
+        are views; ``explain`` lists those that are copied apart.
 
     Raises
     ------
@@ -113,18 +105,44 @@ def convert(
     >>> half["dense"]["kernel"].dtype, half["step"]
     (dtype('float16'), 7)
     """
-    options = {"device": device, "copy": copy, "alias_readonly": alias_readonly, "casting": casting}
-    work = _Conversion(tree, to, dtype, order, options)
-    made = work.plan()
-    place = 0
-    try:
-        for place, each in work.copies.items():
-            made[place] = each.made() if isinstance(each, _Copy) else each.run(work.leaves[place])
-    except Exception as error:
-        error.add_note(f"The array is at {work.paths()[place][0]!r} in the tree.")
-        raise
-    results = made if len(made) == len(work.places) else [made[place] for place in work.places]
-    return results[0] if work.node is None else work.node.with_leaves(results)
+    leaves = _Leaves(tree)
+    leaves.ask(to, dtype, order, device, copy, alias_readonly, casting)
+    done: dict[Any, Any] = {}
+    refused: dict[str, str] = {}
+    capsules = []
+    for place, key in leaves.keys.items():
+        if key in done:
+            continue
+        x, options = leaves.found[place], leaves.options[place]
+        done[key] = None
+        try:
+            if is_capsule(x):  # it is consumed by its conversion
+                route = explain_array(x, to, **options)
+                if route.kind == "refuse":
+                    raise ConversionError(route.why)
+                capsules.append(place)
+            else:
+                result = convert_array(x, to, **options)
+                done[key] = _ITSELF if result is x else result
+        except _ERRORS as error:
+            if leaves.root is None:
+                raise
+            refused |= {leaves.paths[i]: str(error) for i, k in leaves.keys.items() if k == key}
+    if refused:
+        arrays = "1 array" if len(refused) == 1 else f"{len(refused)} arrays"
+        lines = _first(f"{path}: {why}" for path, why in refused.items())
+        raise ConversionError(
+            f"{arrays} cannot be converted to {leaves.target}, so nothing was converted:"
+            + "".join(f"\n  {line}" for line in lines)
+        )
+    for place in capsules:
+        key = leaves.keys[place]
+        done[key] = convert_array(leaves.found[place], to, **leaves.options[place])
+    made = [done.get(leaves.keys.get(place), _ITSELF) for place in range(len(leaves.found))]
+    results = [
+        x if result is _ITSELF else result for x, result in zip(leaves.found, made, strict=True)
+    ]
+    return results[0] if leaves.root is None else _built(leaves.root, iter(results), ())
 
 
 def explain(
@@ -165,22 +183,41 @@ def explain(
     >>> report.routes["flipped"].why
     'torch takes no negative strides; the layout is negative'
     """
-    options = {"device": device, "copy": copy, "alias_readonly": alias_readonly, "casting": casting}
-    return _Conversion(tree, to, dtype, order, options).report()
+    leaves = _Leaves(tree)
+    leaves.ask(to, dtype, order, device, copy, alias_readonly, casting)
+    report = Report(leaves.target)
+    known: dict[Any, Route | str] = {}
+    for place, key in leaves.keys.items():
+        x, path = leaves.found[place], leaves.paths[place]
+        if lazy_library(x) is not None:
+            report.deferred.append(path)
+            continue
+        if key not in known:
+            try:
+                route = explain_array(x, to, **leaves.options[place])
+                known[key] = route.why if route.kind == "refuse" else route
+                report.nbytes += route.nbytes
+            except _ERRORS as error:
+                known[key] = str(error)
+        found = known[key]
+        if isinstance(found, str):
+            report.refusals[path] = found
+        else:
+            report.routes[path] = found
+    views = {*report.views}
+    spans = [
+        (*extent, leaves.paths[place], None if leaves.paths[place] in views else key)
+        for place, key in leaves.keys.items()
+        if leaves.paths[place] in report.routes
+        and (extent := _extent(_description(leaves.found[place]))) is not None
+    ]
+    apart = _apart(spans)
+    report.unshared = [path for path in report.routes if path in apart]
+    return report
 
 
 def leaves(tree: Any) -> dict[str, Any]:
-    """Return the leaves of a tree by path.
-
-    Parameters
-    ----------
-    tree : container or array
-        See :mod:`arraybridge.tree`.
-
-    Returns
-    -------
-    dict of str to object
-        The arrays and all other objects that are not containers.
+    """Return the leaves of a tree by path: the arrays, and all else that is no container.
 
     Examples
     --------
@@ -188,8 +225,8 @@ def leaves(tree: Any) -> dict[str, Any]:
     >>> ab.tree.leaves({"params": {"kernel": 1}, "batch": [2, (3, None)]})
     {'params.kernel': 1, 'batch[0]': 2, 'batch[1][0]': 3, 'batch[1][1]': None}
     """
-    found, node = flatten(tree, is_array, _ROWS)
-    return dict(zip(_paths(node), found, strict=True))
+    every = _Leaves(tree)
+    return dict(zip(every.paths, every.found, strict=True))
 
 
 @dataclass
@@ -205,9 +242,9 @@ class Report:
     refusals : dict of str to str
         The paths of arrays that cannot be converted, and why.
     deferred : list of str
-        The paths of arrays that a lazy library computes later.
+        The paths of arrays whose blocks are converted later (Dask).
     unshared : list of str
-        The paths of arrays that share memory before the conversion, but not after it.
+        The paths of arrays that lie in one range of memory before, and are apart afterwards.
     nbytes : int
         The number of bytes that are copied.
     views, copies : list of str
@@ -239,397 +276,191 @@ class Report:
 
     @property
     def copies(self) -> list[str]:
-        kinds = "kernel", "transfer"
-        return [path for path, route in self.routes.items() if route.kind in kinds]
+        return [path for path, route in self.routes.items() if route.kind != "view"]
 
     def __str__(self) -> str:
-        copied = {path: self.routes[path] for path in self.copies}
-        views = "1 view" if len(self.views) == 1 else f"{len(self.views)} views"
-        counts = f"{views}, {len(copied)} copied ({self.nbytes:,} bytes)"
-        for what, paths in (
-            ("refused", self.refusals), ("deferred", self.deferred), ("unshared", self.unshared)
-        ):  # fmt: skip
-            if paths:
-                counts += f", {len(paths)} {what}"
-        return "\n  ".join([
-            f"to {self.to}: {counts}",
-            *_grouped({path: f"refused ({why})" for path, why in self.refusals.items()}),
-            *_grouped(dict.fromkeys(self.unshared, "memory no longer shared")),
-            *_grouped(
-                {path: f"{outcome(x._replace(nbytes=0))} ({x.why})" for path, x in copied.items()},
-                {path: f"{outcome(x)} ({x.why})" for path, x in copied.items()},
-            ),
-        ])  # fmt: skip
+        views, copies = self.views, self.copies
+        counts = f"{len(views)} view{'' if len(views) == 1 else 's'}, {len(copies)} copied"
+        counts += f" ({self.nbytes:,} bytes)"
+        for what in ("refusals", "deferred", "unshared"):
+            if paths := getattr(self, what):
+                counts += f", {len(paths)} {'refused' if what == 'refusals' else what}"
+        copied = [f"{x}: {outcome(self.routes[x])} ({self.routes[x].why})" for x in copies]
+        refused = [f"{path}: refused ({why})" for path, why in self.refusals.items()]
+        apart = [f"{path}: memory no longer shared" for path in self.unshared]
+        lines = (line for group in (refused, apart, copied) for line in _first(group))
+        return "\n  ".join([f"to {self.to}: {counts}", *lines])
 
 
-def _grouped(texts: Mapping[str, str], single: Mapping[str, str] | None = None) -> list[str]:
-    """Return one line per text, with its first paths; ``single`` is for texts of one path."""
-    by: dict[str, list[str]] = {}
-    for path, text in texts.items():
-        by.setdefault(text, []).append(path)
-    return _listed(
-        f"{', '.join(paths[:3])}{f' and {len(paths) - 3} more' if len(paths) > 3 else ''}: "
-        f"{single[paths[0]] if single and len(paths) == 1 else text}"
-        for text, paths in by.items()
-    )
-
-
-def _listed(lines: Iterable[str], most: int = 10) -> list[str]:
+def _first(lines: Any) -> list[str]:
     every = [*lines]
-    more = [f"and {len(every) - most} more"] if len(every) > most else []
-    return every[:most] + more
+    more = [f"and {len(every) - _MAX_LINES} more"] if len(every) > _MAX_LINES else []
+    return every[:_MAX_LINES] + more
 
 
-# ------------------------------------------------------------ the containers
+# ------------------------------------------------------------ structure
 
 
-def _row(cls: type) -> Row | None:
-    own = container(cls)
-    if own is not None and (own.of is None or issubclass(cls, tuple)):
-        return own
-    row: Row | None = tree_row(cls)
-    if row is not None or (own is None and RECOGNIZED[cls].is_array is not None):
-        return row
+class Node(NamedTuple):
+    """A container: the keys of its children, the children, and a function that builds another."""
 
-    # A class may be registered at any time, and an instance may represent an array inside.
-    def registered(x: Any, is_leaf: IsLeaf) -> Row | None:
-        level: Row | None = tree_level(x)
-        return own.of(x, is_leaf) if level is None and own is not None and own.of else level
-
-    return Row(list, list, lambda tree, old, new: tree, registered)
+    tree: Any
+    keys: Sequence[Any]
+    children: Sequence[Any]
+    build: Callable[[list[Any]], Any]
+    always: bool = False  # build another even if no child changes
 
 
-_ROWS: TypeCache[Row | None] = TypeCache(_row)
-forgetting(_ROWS.clear)
+def _node(x: Any) -> Node | None:
+    """Return an object as a container; None for a leaf.
+
+    Python's own containers come first, then what JAX, PyTorch or TensorDict registers, so that an
+    import changes nothing.
+    """
+    cls = type(x)
+    own = CONTAINERS[cls]
+    if own is None or not is_builtin(cls):
+        if own is None and RECOGNIZED[cls].is_array is not None:
+            return None
+        node: Node | None = tree_node(x)
+        if node is not None or own is None or is_array(x):
+            return node
+    children = own.children(x)
+    build = own.build
+    return Node(x, [*own.keys(x)], children, lambda new: build(x, children, new))
 
 
-def _paths(node: Any) -> Iterator[str]:
-    """Yield the paths of leaves, all different."""
-    known = set()
-    for keys in [()] if node is None else node.paths():
-        path = path_text(keys)
-        if path in known:  # a name with a dot
-            path = "".join(f"[{key!r}]" for key in keys)
-        known.add(path)
-        yield path
+class _Leaves:
+    """The leaves of a tree, their paths, and how each array is to be converted."""
 
+    def __init__(self, tree: Any) -> None:
+        self.found: list[Any] = []
+        self.paths: list[str] = []
+        self._known: dict[str, int] = {}  # how often a path has come
+        self.root = self._open(tree, (), {})
 
-# ------------------------------------------------------------ planning
+    def _open(self, x: Any, path: tuple[Any, ...], above: dict[int, Any]) -> Any:
+        """List the leaves of ``x``; return its node, whose children are nodes or None."""
+        node = _node(x)
+        if node is None:
+            self.found.append(x)
+            self.paths.append(self._unique(path))
+            return None
+        if id(x) in above:
+            raise RecursionError(
+                f"{path_text(path)} contains itself: pass the arrays without the cycle"
+            )
+        if len(node.keys) != len(node.children):
+            raise _not_built(
+                path, x, f"it has {len(node.children)} children, {len(node.keys)} keys"
+            )
+        above[id(x)] = x
+        inner = [
+            self._open(child, (*path, key), above)
+            for key, child in zip(node.keys, node.children, strict=True)
+        ]
+        del above[id(x)]
+        return node, inner
 
+    def _unique(self, path: tuple[Any, ...]) -> str:
+        """Return the text of a path, which a name with a dot may have already."""
+        text = path_text(path)
+        if text in self._known:
+            text = "".join(f"[{key!r}]" for key in path)
+        count = self._known[text] = self._known.get(text, 0) + 1
+        return text if count == 1 else f"{text}#{count}"
 
-class _Kinds(dict[type, tuple[Callable[[Any], Any], Any]]):
-    """By leaf class, for one request: what makes views, and the entry."""
-
-    def __init__(self, target: Library, request: Request) -> None:
-        self.target, self.request = target, request
-
-    def entry(self, cls: type) -> Entry | Deferred | Unwrapped:
-        return entry_for(cls, self.target, self.request)
-
-    def __missing__(self, cls: type) -> Any:
-        known = RECOGNIZED[cls].is_array
-        entry = self.entry(cls) if known else None  # otherwise each object must be checked
-        if isinstance(entry, Entry):
-            self[cls] = _no_view if self.request.copy else entry.view, entry
-        else:
-            self[cls] = itself if known is False else _no_view, entry
-        return self[cls]
-
-
-def _no_view(x: Any) -> None:
-    return None
-
-
-class _Copy:
-    """An array to copy, with its plan and result; in a report also a view."""
-
-    twin: _Copy | None = None  # this copy has the same result
-    common: _Common | None = None
-    result: Any = None
-
-    def __init__(self, x: Any, entry: Entry, found: Plan, info: TensorInfo) -> None:
-        self.x, self.entry, self.found, self.info = x, entry, found, info
-
-    def made(self) -> Any:
-        if self.twin is not None:
-            return self.twin.result
-        if self.common is not None:
-            self.result = self.common.part(self.info)
-        else:
-            self.result = execute(self.x, self.found, self.info)
-        return self.result
-
-
-class _Conversion:
-    """The leaves of a tree, and how each is converted."""
-
-    def __init__(
-        self, tree: Any, to: object, dtype: object, order: object, options: dict[str, Any]
+    def ask(
+        self,
+        to: object,
+        dtype: object,
+        order: object,
+        device: object,
+        copy: bool | None,
+        alias_readonly: bool,
+        casting: Casting,
     ) -> None:
-        self.target = library_named(to)
-        found, self.node = flatten(tree, is_array, _ROWS)
-        #: By the index of the array; only the entry if its coarse signature decides the copy.
-        self.copies: dict[int, _Copy | Entry] = {}
-        known: dict[Request, _Kinds] = {}
-
-        def kinds_of(dtype: object, order: object) -> _Kinds:
-            request = request_of(dtype=dtype, order=order, **options)
-            return known.setdefault(request, _Kinds(self.target, request))
-
-        keys: list[Any] = [*map(id, found)]
-        if isinstance(dtype, _FUNCTIONS) or isinstance(order, _FUNCTIONS):
-            kinds = [
-                kinds_of(_called(dtype, path, x), _called(order, path, x))
-                for path, x in zip(_paths(self.node), found, strict=True)
-            ]
-            keys = [*zip(keys, map(id, kinds), strict=True)]
-        else:
-            kinds = [kinds_of(dtype, order)] * len(found)
-        self.leaves, self.kinds = found, kinds  # without duplicates
-        self.places: Sequence[int] = range(len(found))  # the index in `leaves` of each leaf
-        if len({*keys}) < len(keys):
-            once = {key: i for i, key in reversed([*enumerate(keys)])}
-            places = {i: place for place, i in enumerate(sorted(once.values()))}
-            self.places = [places[once[key]] for key in keys]
-            self.leaves, self.kinds = [found[i] for i in places], [kinds[i] for i in places]
-
-    def plan(self) -> list[Any]:
-        """Make the views, plan the copies, and return the results of `leaves`."""
-        leaves, copies = self.leaves, self.copies
-        rows = [of[cls] for of, cls in zip(self.kinds, map(type, leaves), strict=True)]
-        try:
-            made = [view(x) for (view, _), x in zip(rows, leaves, strict=True)]
-        except _ERRORS:  # a request that is invalid for some arrays
-            made = [None] * len(leaves)
-        refused: dict[int, Exception] = {}
-        for place in [place for place, result in enumerate(made) if result is None]:
-            entry = rows[place][1]
-            try:
-                if type(entry) is Entry and entry.copies(leaves[place]):
-                    copies[place] = entry
-                else:
-                    made[place] = self._planned(place, entry)
-            except _ERRORS as error:
-                refused[place] = error
-        if refused:
-            raise self._refusal(refused)
-        for together in _overlapping(self.copies, leaves):
-            for place in together:
-                entry = copies[place]
-                if isinstance(entry, Entry):
-                    x = entry.source.alias(leaves[place])
-                    copies[place] = _Copy(x, entry, *entry.planned(x))
-            _share([copy for place in together if isinstance(copy := copies[place], _Copy)])
-        return made
-
-    def _planned(self, place: int, entry: Any) -> Any:
-        """Return the result of a leaf without a view by an edge; None for one to copy."""
-        given = x = self.leaves[place]
-        if entry is None:
-            if not is_array(x):
-                return x
-            entry = self.kinds[place].entry(type(x))
-        if isinstance(entry, Deferred):
-            return entry.run(x)
-        if isinstance(entry, Unwrapped):
-            x, entry = entry.opened(x)
-            view = entry.view(x)
-            if view is not None:
-                return view
-        alias = entry.source.alias(x)
-        found, info = entry.planned(alias)
-        if found.kind == "view":
-            result = execute(alias, found, info)
-            return x if result is alias else result
-        if found.kind == "refuse":
-            why = found.reason(info)
-            raise ConversionError(of_native(why) if hasattr(given, "__arraybridge__") else why)
-        self.copies[place] = _Copy(alias, entry, found, info)
-        return None
-
-    def paths(self) -> dict[int, list[str]]:
-        """Return the paths of `leaves`."""
-        found: dict[int, list[str]] = {}
-        for path, place in zip(_paths(self.node), self.places, strict=True):
-            found.setdefault(place, []).append(path)
-        return found
-
-    def _refusal(self, refused: dict[int, Exception]) -> Exception:
-        if self.node is None:
-            return refused[0]
-        paths = self.paths()
-        every = [f"{path}: {refused[place]}" for place in refused for path in paths[place]]
-        arrays = "1 array" if len(every) == 1 else f"{len(every)} arrays"
-        return ConversionError(
-            f"{arrays} cannot be converted to {self.target.name}, so nothing was converted:"
-            + "\n  ".join(["", *_listed(every)])
-        )
-
-    def report(self) -> Report:
-        """Plan all leaves, and return a report."""
-        report, each = Report(self.target.name), dict[int, _Copy]()
-        for place, paths in self.paths().items():
-            x = self.leaves[place]
-            entry = self.kinds[place].entry(type(x)) if is_array(x) else None
-            if isinstance(entry, Deferred):
-                report.deferred += paths
-            elif entry is not None:
-                try:
-                    route, own, its_entry, found, info = explained(x, entry)
-                except _ERRORS as error:
-                    report.refusals.update(dict.fromkeys(paths, str(error)))
-                    continue
-                report.routes.update(dict.fromkeys(paths, route))
-                if route.kind == "refuse":
-                    report.refusals.update(dict.fromkeys(paths, route.why))
-                else:
-                    each[place] = _Copy(own, its_entry, found, info)
-        copies = {place: copy for place, copy in each.items() if copy.found.kind != "view"}
-        for together in _overlapping(copies):
-            _share([copies[place] for place in together])
-        made = [copy.common or copy for copy in copies.values() if copy.twin is None]
-        done = {id(x): x.found.route(x.info).nbytes for x in made}
-        report.nbytes = sum(done.values())
-        apart = {i for together in _overlapping(each) for i in _unshared(each, together)}
-        report.unshared = [p for place, ps in self.paths().items() if place in apart for p in ps]
-        return report
+        """Set the options of each array, and a key that is the same for arrays with one result."""
+        self.target = library_named(to).name
+        common = {
+            "device": device, "copy": copy, "alias_readonly": alias_readonly, "casting": casting,
+        }  # fmt: skip
+        self.options: dict[int, dict[str, Any]] = {}
+        self.keys: dict[int, Any] = {}
+        for place, x in enumerate(self.found):
+            if is_array(x):
+                path = self.paths[place]
+                own = {"dtype": _called(dtype, path, x), "order": _called(order, path, x)}
+                info = _description(x)
+                memory = id(x) if info is None else (type(x), info)
+                self.options[place] = common | own
+                self.keys[place] = memory, str(own["dtype"]), str(own["order"])
 
 
 def _called(option: Any, path: str, x: Any) -> object:
-    if isinstance(option, _FUNCTIONS):
-        return option(path, x) if is_array(x) else None
-    return option
+    return option(path, x) if isinstance(option, _FUNCTIONS) else option
+
+
+def _built(node_and_inner: Any, results: Iterator[Any], path: tuple[Any, ...]) -> Any:
+    """Return a container with other leaves, or itself if they are the same objects."""
+    node, inner = node_and_inner
+    new = [
+        next(results) if child is None else _built(child, results, (*path, key))
+        for key, child in zip(node.keys, inner, strict=True)
+    ]
+    if not (node.always or any(map(is_not, new, node.children))):
+        return node.tree
+    try:
+        return node.build(new)
+    except Exception as error:
+        raise _not_built(path, node.tree, repr(error)) from error
+
+
+def _not_built(path: tuple[Any, ...], tree: Any, why: str) -> TypeError:
+    return TypeError(
+        f"{path_text(path) or 'the tree'}, of class {type(tree).__qualname__}, cannot be rebuilt "
+        f"with other children: {why}"
+    )
 
 
 # ------------------------------------------------------------ common memory
 
 
-def _overlapping(
-    copies: Mapping[int, _Copy | Entry], leaves: Sequence[Any] = ()
-) -> Iterator[list[int]]:
-    """Yield groups of arrays whose memory may overlap, in the order of addresses."""
-    spans = []
-    for place, copy in copies.items():
-        entry, x = (copy.entry, copy.x) if isinstance(copy, _Copy) else (copy, leaves[place])
-        spans.append((*entry.source.extent(x), place))
-    together: list[int] = []
-    end = 0
-    for low, high, place in sorted(spans):
-        if low >= end:
-            if len(together) > 1:
-                yield together
-            together = [place]
-            end = high
-        elif low < high:
-            together.append(place)
-            end = max(end, high)
-    if len(together) > 1:
-        yield together
+def _description(x: Any) -> TensorInfo | None:
+    """Return the exact description of an array's memory; None if there is none.
 
-
-def _share(together: list[_Copy]) -> None:
-    """Make one copy of identical memory, and a common copy of overlapping memory."""
-    first: dict[Any, _Copy] = {}
-    parts: dict[Any, list[_Copy]] = {}
-    for copy in together:
-        twin = first.setdefault((type(copy.x), copy.entry, copy.info), copy)
-        if twin is not copy:
-            copy.twin = twin
-        else:
-            parts.setdefault((copy.entry, copy.info.dtype, copy.info.device), []).append(copy)
-    for part in parts.values():
-        _Common.join(part)
-
-
-class _Common:
-    """The common memory of several arrays, copied once."""
-
-    def __init__(self, low: int, given: TensorInfo, whole: Any, entry: Entry) -> None:
-        self.low, self.given, self.whole, self.target = low, given, whole, entry.target
-        self.found, self.info = entry.planned(whole)
-        self.made: tuple[TensorInfo, object] | None = None
-
-    @classmethod
-    def join(cls, copies: list[_Copy]) -> None:
-        """Make arrays parts of their common memory, if the target can have such views of it."""
-        entry, infos = copies[0].entry, [copy.info for copy in copies]
-        source, target, given, cast = entry.source, entry.target, infos[0], entry.request.cast
-        lows, highs = zip(*map(extent_of, infos), strict=True)
-        low, nbytes, item = min(lows), max(highs) - min(lows), given.itemsize
-        if (
-            len(copies) < 2
-            or source.accepts.immutable
-            or target.accepts.immutable
-            or type(source).wrap is Library.wrap
-            or (cast is not None and (cast.order is not None or cast.casting == "same_value"))
-            or given.dtype.subbyte
-            or nbytes > sum(info.nbytes for info in infos)  # too far apart
-            or any(info.pending or (info.pointer - low) % item for info in infos)
-        ):
-            return
-        owners = [
-            source.memory_owner(copy.x, info) for copy, info in zip(copies, infos, strict=True)
-        ]
-        whole = source.wrap(
-            ManagedTensor.trusted(
-                low, (nbytes // item,), (1,), given.dtype, given.device, False, False, owners
-            )
-        )
-        to: Any = entry_for(type(whole), target, entry.request._replace(copy=True))
-        common = cls(low, given, whole, to)
-        parts = [copy for copy in copies if common.can_be(copy.info)]
-        if len(parts) == len(copies):
-            for copy in copies:
-                copy.common = common
-        elif parts:
-            cls.join(parts)
-
-    def place(self, info: TensorInfo, start: int, dtype: DataType) -> int:
-        return start + (info.pointer - self.low) // self.given.itemsize * dtype.itemsize
-
-    def can_be(self, info: TensorInfo) -> bool:
-        """Whether a part can be a view in the target."""
-        dtype, device = self.found.dtype or info.dtype, self.found.device or info.device
-        data = self.place(info, ADDRESS, dtype)
-        view = info._replace(data=data, byte_offset=0, dtype=dtype, device=device, readonly=False)
-        refused = self.found.kind == "refuse"
-        return not (refused or view_objection(view, self.target.accepts_of(view)))
-
-    def part(self, info: TensorInfo) -> Any:
-        """Return the view for one of the arrays."""
-        if self.made is None:
-            whole = execute(self.whole, self.found, self.info)
-            described = self.target.describe(whole)
-            self.made = described, self.target.memory_owner(whole, described)
-        (made, owner), shape, strides = self.made, info.shape, info.strides
-        data, device = self.place(info, made.pointer, made.dtype), made.device
-        return self.target.wrap(
-            ManagedTensor.trusted(data, shape, strides, made.dtype, device, False, False, owner)
-        )
-
-
-def _unshared(each: dict[int, _Copy], together: list[int]) -> Iterator[int]:
-    """Yield the arrays that share memory, but whose results do not."""
-
-    def home(copy: _Copy) -> int:
-        copy = copy.twin or copy
-        return 0 if copy.found.kind == "view" else id(copy.common or copy)
-
-    every = [(place, home(each[place]), _elements(each[place].info)) for place in together]
-    for place, own, x in every:
-        if any(_meet(x, y) for _, other, y in every if other != own):
-            yield place
-
-
-def _elements(info: TensorInfo) -> Any:
-    """Return an array over the elements of another, only to compare addresses."""
-    item = info.itemsize
-    strides = in_bytes(info.strides, item)
-    return numpy.asarray(Memory(info.pointer, info.shape, strides, f"|V{item}", True, None))
-
-
-def _meet(x: Any, y: Any) -> bool:
+    Objects of unknown classes may have new memory each time, and what is `pending` is not described
+    exactly (bits, strides of fractions of an element).
+    """
     try:
-        return numpy.shares_memory(x, y, max_work=1000)  # type: ignore[arg-type]
-    except numpy.exceptions.TooHardError:
-        return True
+        x = unwrapped(x)
+        info = None if library_of_type(type(x)) is None else inspect(x)
+    except _ERRORS:
+        return None
+    exact = info is not None and info.data and not info.pending and info.refused is None
+    return info if exact else None
+
+
+def _extent(info: TensorInfo | None) -> tuple[int, int] | None:
+    if info is None:
+        return None
+    low, high = span(info.shape, in_bytes(info.strides, info.itemsize), info.itemsize)
+    return (info.pointer + low, info.pointer + high) if high > low else None
+
+
+def _apart(spans: list[tuple[int, int, str, Any]]) -> set[str]:
+    """Return the paths of arrays that overlap others, some of which have another result.
+
+    A span has the addresses of the array, its path, and the key of its copy (None for a view).
+    """
+    apart: set[str] = set()
+    group: list[tuple[int, int, str, Any]] = []
+    end = 0
+    for each in [*sorted(spans, key=lambda x: x[:2]), (1 << 64, 1 << 64, "", None)]:
+        if each[0] >= end:
+            if len({key for *_, key in group}) > 1:
+                apart.update(path for *_, path, _ in group)
+            group = []
+        group.append(each)
+        end = max(end, each[1])
+    return apart

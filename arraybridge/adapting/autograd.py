@@ -25,13 +25,13 @@ from ..array.array_types import (
     map_arrays,
     unwrapped,
 )
-from ..containers import mapped
 from ..conversion import convert, converted, imported, inspect
 from ..core.cast_rules import allowed, data_type_named
 from ..core.records import ConversionError
 from ..core.registry import library_named
 from ..core.request import Cast
 from ..dlpack import DataType, Device
+from ..pytree import mapped
 from .options import Options
 
 _PYTHON = (bool, int, float, complex)

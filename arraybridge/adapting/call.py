@@ -17,7 +17,6 @@ from ..array.array_types import (
     lazy_library,
     unwrapped,
 )
-from ..containers import items, leaves, mapped
 from ..conversion import inspect, viewed
 from ..core.library import Library
 from ..core.registry import RECORDS, forgetting, library_named
@@ -27,6 +26,7 @@ from ..dlpack import DataType, Device, is_capsule
 from ..layout import relaxed
 from ..protocols.from_object import as_source
 from ..protocols.rejections import no_array
+from ..pytree import items, leaves, mapped
 from .autograd import add_advice, cast_tracked, dtype_of, error_of_result, tracking_library
 from .options import Options
 from .write_back import Copied, check_outputs, check_shapes

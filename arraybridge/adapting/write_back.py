@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ..array.array_types import is_array
-from ..containers import leaves
 from ..conversion import convert
 from ..core.kernel import compact_copy, copy_into
 from ..core.library import Library
@@ -27,6 +26,7 @@ from ..dlpack import CPU
 from ..layout import may_overlap_itself
 from ..protocols.from_object import LIBRARY as PROTOCOL
 from ..protocols.from_object import as_source
+from ..pytree import leaves
 from .options import Options
 
 

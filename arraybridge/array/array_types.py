@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ..containers import mapped
 from ..conversion import converted, inspect
 from ..core.library import Library
 from ..core.records import ConversionError, of_native
@@ -15,6 +14,7 @@ from ..core.registry import RECORDS, forgetting
 from ..core.request import Cast
 from ..dlpack import Device, is_capsule
 from ..protocols.rejections import has_no_memory, speaks
+from ..pytree import mapped
 from ..type_cache import TypeCache
 from .array import Array, from_dlpack
 from .device_namespace import fallback_library
@@ -114,7 +114,7 @@ def arrays_in(tree: Any) -> list[Any]:
 
 
 def map_arrays(function: Callable[[Any], Any], tree: Any) -> Any:
-    """Apply a function to the arrays in nested containers, in order; see `containers.mapped`."""
+    """Apply a function to the arrays in nested containers, in order; see `pytree.mapped`."""
     return mapped(lambda x: function(x) if is_array(x) else x, tree, is_array)
 
 

@@ -126,36 +126,23 @@ def frames_of(cls: type) -> Callable[[Any], Any] | None:
 
 
 def provide_trees(packages: Mapping[str, str], load: Callable[[str], Any]) -> None:
-    """Register packages with classes that are containers to ``arraybridge.tree``.
+    """Register packages that know more containers for ``arraybridge.tree``.
 
-    `load` imports a package's module in ``arraybridge.libraries``. Its ``row_of``, if any, returns
-    the row of a class that the package defines, or of a subclass; its ``level`` that of an object
-    whose class a registry of the package knows. Both return None for other objects.
+    `load` imports a package's module in ``arraybridge.libraries``, whose ``node_of`` returns an
+    object as a container, or None. The first package that does so decides.
     """
     global _load_trees
     _load_trees = load
     _trees.update(packages)
 
 
-def tree_row(cls: type) -> Any:
-    """Return the row of a container class, found by its package or a base's, or None."""
-    for package in dict.fromkeys(map(package_of, cls.__mro__[:-1])):
-        if package in _trees:
-            found = getattr(_load_trees(_trees[package]), "row_of", None)
-            row = None if found is None else found(cls)
-            if row is not None:
-                return row
-    return None
-
-
-def tree_level(x: Any) -> Any:
-    """Return the row of an object known to a registry of an imported package, or None."""
+def tree_node(x: Any) -> Any:
+    """Return an object as a container of an imported package, or None."""
     for package, home in _trees.items():
         if package in sys.modules:
-            level = getattr(_load_trees(home), "level", None)
-            row = None if level is None else level(x)
-            if row is not None:
-                return row
+            node = _load_trees(home).node_of(x)
+            if node is not None:
+                return node
     return None
 
 

@@ -68,7 +68,4 @@ def _load_trees(home: str) -> Any:
 provide(LIBRARIES, _load)
 provide_later(_declared)
 provide_frames(("pandas", "polars", "pyarrow"), _load_frames)
-provide_trees(
-    {"jax": "jax.trees", "torch": "torch.trees", "sklearn": "sklearn", "tensordict": "tensordict"},
-    _load_trees,
-)
+provide_trees({"tensordict": "tensordict", "torch": "torch.trees", "jax": "jax.trees"}, _load_trees)

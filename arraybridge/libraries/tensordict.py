@@ -7,24 +7,27 @@ from typing import Any
 import torch
 from tensordict import TensorDictBase
 
-from ..containers import Row
+from ..tree import Node
 
 
-def row_of(cls: type) -> Row | None:
-    """Return the row of a TensorDict's class; None for any other."""
-    return _TENSOR_DICT if issubclass(cls, TensorDictBase) else None
+def node_of(x: Any) -> Node | None:
+    """Return a TensorDict as a container; None for any other object."""
+    if not isinstance(x, TensorDictBase):
+        return None
+    keys = [*x.keys()]
+    children = [x[key] for key in keys]
 
+    def build(new: list[Any]) -> Any:
+        made = dict(zip(keys, new, strict=True))
+        if not all(
+            after is before or isinstance(after, torch.Tensor | TensorDictBase)
+            for before, after in zip(children, new, strict=True)
+        ):
+            return made
+        same = x.device is None or all(
+            after.device == x.device for after in new if isinstance(after, torch.Tensor)
+        )
+        result = x.clone(False).clear_device_().update(made)  # or update moves them to its device
+        return result.to(x.device) if same and x.device is not None else result
 
-def _with(tree: Any, old: list[Any], new: list[Any]) -> Any:
-    made = dict(zip(tree.keys(), new, strict=True))
-    tensors = (torch.Tensor, TensorDictBase)
-    if any(x is not y and not isinstance(x, tensors) for x, y in zip(new, old, strict=True)):
-        return made
-    return tree.clone(False).clear_device_().update(made)  # or update moves them to its device
-
-
-_TENSOR_DICT = Row(
-    lambda tree: [tree[key] for key in tree.keys()],  # noqa: SIM118 - iterating it yields its batch
-    lambda tree: [*tree.keys()],
-    _with,
-)
+    return Node(x, keys, children, build)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from ..array.device_namespace import fallback_library
 from ..array.scalars import kind_of
-from ..containers import leaves, mapped
 from ..conversion import convert
 from ..core.records import ConversionError
 from ..core.registry import library_named
+from ..pytree import leaves, mapped
 from .standard.data_types import DATA_TYPES
 
 

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import time
 import types
 import typing
 
@@ -15,16 +16,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import arraybridge as ab
 from arraybridge import tree
-from arraybridge.array.array_types import is_array
-from arraybridge.containers import flatten
 
 torch = pytest.importorskip("torch")
 
@@ -90,7 +84,7 @@ trees = st.recursive(
 
 def classes(x):
     """The classes of a tree's containers and leaves, nested as they are."""
-    node = flatten(x, is_array, tree._ROWS)[1]
+    node = tree._node(x)
     return type(x) if node is None else (type(x), [*map(classes, node.children)])
 
 
@@ -143,7 +137,7 @@ def test_registered_later():
     assert isinstance(tree.convert(late, "torch").inside, torch.Tensor)
 
 
-def test_modules_and_estimators():
+def test_modules():
     module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
     module[1].weight = module[0].weight
     state = tree.convert({"model": module}, "numpy")["model"]
@@ -156,61 +150,69 @@ def test_modules_and_estimators():
     assert state["0.weight"] is state["1.weight"]
     assert ab.unify(np.ones(1), [module])[2] == [module]
 
-    x = np.random.default_rng(0).normal(size=(20, 3))
-    fitted = make_pipeline(StandardScaler(), PCA(2)).fit(x)
-    moved = tree.convert(fitted, "torch")
-    assert type(moved) is type(fitted)
-    assert isinstance(moved[1].components_, torch.Tensor)
-    assert isinstance(fitted[1].components_, np.ndarray)
-    back = tree.convert(moved, "numpy")
-    assert np.array_equal(back.transform(x), fitted.transform(x))
-    search = GridSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, cv=2)
-    search.fit(x, np.array(["no", "yes"] * 10))
-    best = tree.convert(search, "torch").best_estimator_
-    assert isinstance(best.coef_, torch.Tensor)
-    assert best.classes_.tolist() == ["no", "yes"]
-
 
 @pytest.mark.parametrize("options", [{"copy": True}, {"dtype": "float64"}, {}])
-@pytest.mark.parametrize("to", ["torch", "numpy"])
+@pytest.mark.parametrize("to", ["torch", "numpy", "jax"])
 def test_sharing(to, options):
+    """The same memory has one result; parts of it are apart, which the report tells."""
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    given = {"x": x, "again": x, "tied": x[:], "row": x[1], "turned": x.T, "other": x + 1}
+    given = {"x": x, "again": x, "tied": x[:], "row": x[1], "other": x + 1}
     if to == "numpy":
         given = {name: torch.from_numpy(value) for name, value in given.items()}
         given["again"] = given["x"]
-    made = tree.convert(given, to, **options)
-    assert made["again"] is made["x"]
-    assert ab.inspect(made["tied"]).pointer == ab.inspect(made["x"]).pointer
+    with jax.enable_x64(True):
+        made = tree.convert(given, to, **options)
+        report = tree.explain(given, to, **options)
+    assert made["again"] is made["x"] is made["tied"]
     for name, value in given.items():
         assert made[name].tolist() == value.tolist()
-    made["row"][0] = 99
-    assert made["x"][1, 0] == made["turned"][0, 1] == 99
-    assert made["other"].tolist() == given["other"].tolist()
-    report = tree.explain(given, to, **options)
-    assert report.unshared == []
-    assert report.nbytes == (
-        2 * 12 * np.dtype(options.get("dtype", "f4")).itemsize if options else 0
-    )
+    assert report.unshared == (["x", "again", "tied", "row"] if report.copies else [])
+    assert report.nbytes == sum(report.routes[path].nbytes for path in ("x", "row", "other"))
+
+
+def test_memory_described_inexactly_is_not_shared():
+    """Bits within a byte, strides of parts of an element, memory that is new at each access."""
+    import pyarrow as pa
+
+    bits = pa.array([True, False, False, True, False, True, True, False])
+    buffer = np.arange(40, dtype=np.uint8).tobytes()
+    fives, sixes = (np.ndarray((3,), "<i4", buffer, 0, (n,)) for n in (5, 6))
+
+    class New:
+        def __init__(self, value):
+            self.value = value
+
+        @property
+        def __array_interface__(self):
+            self.kept = np.full(3, self.value)
+            return self.kept.__array_interface__
+
+    given = {"a": bits[:4], "b": bits[4:], "c": fives, "d": sixes, "e": New(1), "f": New(2)}
+    made = tree.convert(given, "torch")
+    assert {name: x.tolist() for name, x in made.items()} == {
+        "a": [True, False, False, True], "b": [False, True, True, False],
+        "c": fives.tolist(), "d": sixes.tolist(), "e": [1] * 3, "f": [2] * 3,
+    }  # fmt: skip
 
 
 def test_what_no_longer_shares():
     x = np.arange(6, dtype=np.float32)
-    given = {"x": x, "back": x[::-1], "odd": x[1::2], "even": x[::2], "wide": np.ones((90, 9))}
-    wide = given.pop("wide")  # whose last column is no part of the others
-    given |= {"left": wide[:, :2], "right": wide[:, 1:3], "last": wide[:, 8:]}
-    assert tree.explain(given, "torch").unshared == ["x", "back", "odd", "even"]
+    wide = np.ones((90, 9))
+    given = {"x": x, "back": x[::-1], "left": wide[:, :2], "right": wide[:, 1:3], "y": x + 1}
+    assert tree.explain(given, "torch").unshared == ["x", "back"]
     copied = tree.explain(given, "torch", copy=True)
-    assert copied.unshared == ["x", "back", "odd", "even", "left", "right"]
-    made = tree.convert(given, "torch", copy=True)
-    made["x"][1] = 99
-    assert made["odd"][0] == 99
-    assert made["back"][4] == 1
-    assert tree.explain(given, "jax", dtype="float32").unshared == [*given][:-1]
-    assert "x, back, odd and 3 more: memory no longer shared\n" in str(copied)
-    x[1::2] = 0.5  # between the elements of all of these
-    given = {"a": x[:4:2], "b": x[2:6:2], "c": x[:6:2]}
-    assert tree.convert(given, "torch", dtype="int32", casting="same_value")["b"].tolist() == [2, 4]
+    assert copied.unshared == ["x", "back", "left", "right"]
+    assert "\n  left: memory no longer shared\n" in str(copied)
+    of_jax = jnp.arange(6.0)
+    given = {"x": of_jax, "part": np.asarray(of_jax)[2:]}
+    assert tree.explain(given, "torch").unshared == ["x", "part"]
+
+
+def test_many_overlaps_take_linear_time():
+    x = np.ones(20_000)
+    start = time.perf_counter()
+    assert len(tree.explain([x[i:] for i in range(20_000)], "torch", copy=True).unshared) == 20_000
+    assert time.perf_counter() - start < 10
 
 
 @given(trees, st.sampled_from(["torch", "jax", "numpy"]), st.sampled_from([None, True, False]))
@@ -230,23 +232,32 @@ def test_explain_says_what_convert_does(given, to, copy):
     assert report.nbytes == sum(report.routes[path].nbytes for path in report.copies)
 
 
-def test_all_refusals_at_once_before_anything_is_copied():
+def test_all_refusals_at_once():
     deleted = jnp.ones(3)
     deleted.delete()
-    capsule = object()
     given = {
         "params": [torch.ones(2, requires_grad=True), np.ones(3), np.array("text"), deleted],
         "more": {str(i): np.zeros(1, "M8[s]") for i in range(20)},
-        "capsule": capsule,
     }
-    with ab.audit() as audit, pytest.raises(ab.ConversionError) as caught:
+    with pytest.raises(ab.ConversionError) as caught:
         tree.convert(given, "jax", dtype="float32", casting="unsafe")
-    assert not audit.records
     message = str(caught.value)
     assert message.startswith("23 arrays cannot be converted to jax, so nothing was converted:\n")
     assert "params[0]: gradients are tracked" in message
     assert "params[3]: the JAX array has no memory" in message
     assert message.endswith("and 13 more")
+
+
+def test_a_refused_tree_has_consumed_no_capsule():
+    x = np.arange(3.0)
+    capsule = x.__dlpack__()
+    with pytest.raises(ab.ConversionError):
+        tree.convert([capsule, np.zeros(1, "M8[s]"), np.ones(3).__dlpack__()], "torch")
+    one, two = tree.convert([capsule, capsule], "torch")
+    assert one is two
+    assert one.tolist() == x.tolist()
+    with pytest.raises(ab.ConversionError, match=r"^1 array "):
+        tree.convert([x.__dlpack__()], "torch", dtype="int8")
 
 
 def test_options_by_path_and_leaf():
@@ -287,14 +298,49 @@ def test_arrays_that_are_wrapped_or_computed_later():
     assert (report.views, report.deferred) == (["array"], ["later"])
 
 
+def test_an_import_changes_nothing():
+    """JAX sorts a defaultdict, and knows no attributes of an OrderedDict; both are Python's own."""
+    ordered = collections.OrderedDict(b=np.ones(1), a=np.ones(1))
+    ordered._metadata = {"version": 1}
+    default = collections.defaultdict(list, {"b": np.ones(1), 1: np.ones(1)})
+    made = tree.convert({"o": ordered, "d": default}, "torch")
+    assert [*made["o"]] == ["b", "a"]
+    assert made["o"]._metadata == {"version": 1}
+    assert [*made["d"]] == ["b", 1]
+    assert made["d"].default_factory is list
+
+    class Optimizer(torch.optim.SGD):
+        pass
+
+    weight = torch.ones(1, requires_grad=True)
+    optimizer = Optimizer([weight], 0.1, momentum=0.9)
+    weight.sum().backward()
+    optimizer.step()
+    state = tree.convert(optimizer.state, "numpy")
+    assert type(state) is collections.defaultdict
+    assert isinstance(state[weight]["momentum_buffer"], np.ndarray)
+
+
+def test_keys_of_one_repr():
+    class Key:
+        def __repr__(self):
+            return "key"
+
+    given = {Key(): np.ones(1), Key(): np.ones(2), "[key]": 3}
+    assert [*tree.leaves(given)] == ["[key]", "[key]#2", "['[key]']"]
+    assert len(tree.explain(given, "torch").views) == 2
+
+
 def test_bad_containers():
     cycle = {"a": [1]}
     cycle["a"].append(cycle)
-    itself = OfTorch(None)
-    itself.inside = itself
-    for endless in (cycle, itself):
-        with pytest.raises(RecursionError, match="contain themselves"):
-            tree.convert(endless, "torch")
+    for cls in OfTorch, OfJax:
+        itself = cls(None)
+        itself.inside = itself
+        for endless in (cycle, itself, {"x": itself}):
+            with pytest.raises(RecursionError, match=r"contains itself"):
+                tree.convert(endless, "torch")
+    assert functools.reduce(lambda x, _: [x], range(200), 1)  # the depth is as before
 
     class Kinds(list, enum.Enum):
         ONE = [np.ones(1)]  # noqa: RUF012
@@ -321,15 +367,7 @@ def test_bad_containers():
         tree.convert(Hides(a=np.ones(1), b=2), "torch")
 
 
-def test_a_leaf_that_dies_meanwhile(monkeypatch):
-    x, y = jnp.ones(3), jnp.ones(4)
-    plan = tree._Conversion.plan
-    monkeypatch.setattr(tree._Conversion, "plan", lambda self: (plan(self), y.delete())[0])
-    with pytest.raises(ab.ConversionError, match=r"has no memory(.|\n)*at 'b' in the tree"):
-        tree.convert({"a": x, "b": y}, "torch")
-
-
-@pytest.mark.parametrize("given", [{"a": {"b": np.ones(1)}}, torch.nn.Linear(1, 1), PCA()])
+@pytest.mark.parametrize("given", [{"a": {"b": np.ones(1)}}, torch.nn.Linear(1, 1)])
 def test_convert_says_what_takes_trees(given):
     with pytest.raises(TypeError, match=r"arraybridge.tree.convert\(x, library\)"):
         ab.convert(given, "torch")

@@ -6,19 +6,20 @@ from typing import Any
 
 from jax import tree_util
 
-from ...containers import Row
+from ...tree import Node
 
 
-def level(x: Any) -> Row | None:
-    """Return the row of one object, for its own level only; None for a leaf."""
-    found, structure = tree_util.tree_flatten_with_path(x, is_leaf=lambda y: y is not x)
+def node_of(x: Any) -> Node | None:
+    """Return an object as a container; None if its class is not registered."""
+    first = iter([False])  # of calls: x itself; a child may be x again
+    found, structure = tree_util.tree_flatten_with_path(x, is_leaf=lambda _: next(first, True))
     if len(found) == 1 and not found[0][0]:
         return None
-    keys = [_name(path[0]) for path, _ in found]
-    return Row(
-        lambda _: [child for _, child in found],
-        lambda _: keys,
-        lambda tree, old, new: tree_util.tree_unflatten(structure, new),
+    return Node(
+        x,
+        [_name(path[0]) for path, _ in found],
+        [child for _, child in found],
+        lambda new: tree_util.tree_unflatten(structure, new),
     )
 
 

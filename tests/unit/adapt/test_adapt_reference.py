@@ -11,7 +11,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.array.array_types import is_array
-from arraybridge.containers import mapped
+from arraybridge.pytree import mapped
 from tests.support.optional import optional
 
 torch = optional("torch")

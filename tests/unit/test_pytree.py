@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult
 from scipy.stats import ttest_1samp
 
-from arraybridge.containers import CONTAINERS, leaves, mapped
+from arraybridge.pytree import CONTAINERS, leaves, mapped
 from tests.support.optional import optional
 
 torch = optional("torch")
