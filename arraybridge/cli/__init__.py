@@ -2,62 +2,202 @@
 
 from __future__ import annotations
 
-import errno
+import argparse
+import json
 import os
+import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.metadata import packages_distributions, version
+from importlib.util import find_spec
+from typing import Any
 
-from .screen import Status
+import numpy as np
 
-__all__ = ["Status", "main"]
+import arraybridge as ab
 
+from .. import native
+from ..core.entry_points import declared, owner
+from ..core.registry import known_name, library_named
+from ..kernels import cuda, disk
+from ..kernels.cuda import context, driver
+from ..libraries import LIBRARIES
+from . import warmup
 
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def _open_closed() -> None:
-    """Open streams that the shell closed (``>&-``): else the next file would get the number.
-
-    An import may have opened such a file already (libffi keeps one open), so children inherit
-    these numbers too.
-    """
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(number)
-    for number in range(3):
-        os.set_inheritable(number, True)
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-
-
-def _drop_output() -> None:
-    """Discard the rest of the buffer: Python would write it at exit, and fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+REFUSED, MISSING, CLOSED_PIPE = 1, 3, 141  # exit statuses; 2 is argparse's, for wrong usage
+EPILOG = """\
+exit status: 0 success, 1 refused or a kernel could not be stored, 2 wrong usage,
+3 a library is not installed"""
+#: The packages of libraries with another name than arraybridge's.
+PACKAGES = {"cuda_core": "cuda.core", "numba": "numba_cuda", "pillow": "PIL"}
+#: Layout -> the function that makes an array of it from a function that makes contiguous ones.
+LAYOUTS: dict[str, Callable[[Callable[..., Any], tuple[int, ...]], Any]] = {
+    "contiguous": lambda new, shape: new(*shape),
+    "fortran": lambda new, shape: new(*shape[::-1]).T,
+    "strided": lambda new, shape: new(*shape, 2)[..., 0],
+    "negative": lambda new, shape: np.flip(new(*shape)),
+    "broadcast": lambda new, shape: np.broadcast_to(new(*shape[-1:]), shape),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line, by default with the process's arguments; return the exit status."""
-    from .parser import parse
-
-    _open_closed()
+    parser = _parser()
+    args = parser.parse_args(argv)
     try:
-        try:
-            command = parse(argv)
-            return command()
-        finally:
-            if sys.stdout is not None and not sys.stdout.closed:
-                sys.stdout.flush()  # to notice a closed pipe here, not at exit
-    except KeyboardInterrupt:
-        if sys.stderr.isatty():
-            print(file=sys.stderr)  # the terminal has echoed ^C
-        return Status.INTERRUPTED
-    except BrokenPipeError:  # `| head`
-        _drop_output()
-        return Status.CLOSED_PIPE
-    except OSError as error:
-        if error.errno not in _UNWRITABLE:
-            raise
-        _drop_output()
-        print(f"arraybridge: cannot write: {error}", file=sys.stderr)
-        return Status.REFUSED
+        status: int = args.run(args)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # `| head`; Python would fail again at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
+    except (ImportError, driver.CUDAError) as error:
+        print(error, file=sys.stderr)
+        return MISSING if isinstance(error, ImportError) else REFUSED
+    except (MemoryError, ValueError) as error:
+        parser.error(str(error))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="arraybridge", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Show how arrays are converted between the libraries installed here.",
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"arraybridge {ab.__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+
+    text = "show versions, the machine and the installed libraries"
+    info = commands.add_parser("info", help=text, description=text)
+    info.set_defaults(run=_info)
+    text = "a library to import, and to show what it accepts"
+    info.add_argument("libraries", nargs="*", metavar="LIBRARY", help=text)
+    info.add_argument("--json", action="store_true", help="print JSON")
+
+    text = "show whether a conversion is a view, a copy or an error"
+    explain = commands.add_parser("explain", help=text, description=text)
+    explain.set_defaults(run=_explain)
+    explain.add_argument("source", metavar="SOURCE", help="the array's library")
+    explain.add_argument("target", metavar="TARGET", help="the library to convert to")
+    explain.add_argument("--dtype", default="float32", help="of the array (default: float32)")
+    text = "of the array (default: 3,4)"
+    explain.add_argument("--shape", default=(3, 4), type=integers, metavar="N,N", help=text)
+    explain.add_argument("--layout", default="contiguous", choices=LAYOUTS, help="of the array")
+    explain.add_argument("--readonly", action="store_true", help="the array is read-only")
+    explain.add_argument("--device", help="of the result, such as cpu or cuda:1")
+    explain.add_argument("--copy", choices=("true", "false"), help="always or never copy")
+    explain.add_argument("--alias-readonly", action="store_true", help="share read-only memory")
+    explain.add_argument("--json", action="store_true", help="print JSON")
+
+    text = "compile the copy kernels and store them on disk, for machines of this kind"
+    compile = commands.add_parser("warmup", help=text, description=text)
+    compile.set_defaults(run=warmup.run)
+    sizes, text = (1, 2, 4, 8, 16), "of elements, in bytes (default: 1,2,4,8,16)"
+    compile.add_argument("--item-sizes", default=sizes, type=integers, metavar="N,N", help=text)
+    compile.add_argument("-v", "--verbose", action="store_true", help="print a line per kernel")
+    return parser
+
+
+def integers(text: str) -> tuple[int, ...]:
+    """Split ``3,4``."""
+    return tuple(int(part) for part in text.split(",") if part)
+
+
+def _info(args: argparse.Namespace) -> int:
+    names = [known_name(name) for name in args.libraries]
+    installs = {entry.name: entry.install for entry in LIBRARIES}
+    installs |= {name: owner(point) for name, point in declared().items()}
+    owners = packages_distributions()
+    found: dict[str, dict[str, Any]] = {"arraybridge": _machine(), "libraries": {}}
+    for name, install in installs.items():
+        found["libraries"][name] = _version(name, install, owners)
+    for name in names:
+        found[name] = library_named(name).accepts._asdict()
+    if args.json:
+        print(json.dumps(found, indent=1, default=lambda x: sorted(x)))
+        return 0
+    for title, fields in found.items():
+        print(title)
+        for key, value in fields.items():
+            several = isinstance(value, frozenset)
+            shown = ", ".join(map(str, sorted(value))) if several else value
+            print(f"  {key:<18} {shown}")
+    return 0
+
+
+def _machine() -> dict[str, str]:
+    """Return the versions, and what arraybridge uses of this machine."""
+    try:
+        kernels = sum(name.endswith(".kernel") for name in os.listdir(disk.folder() or os.devnull))
+    except OSError:  # no kernel has been written yet
+        kernels = 0
+    gpu = driver.problem() or cuda.unavailable()
+    return {
+        "version": ab.__version__,
+        "folder": os.path.dirname(ab.__file__),
+        "python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
+        "cpu": f"{os.cpu_count()} cores, copies by up to {ab.get_num_threads()} threads",
+        "C extension": native.C.__file__ if native.C else f"not used: {native.MISSING}",
+        "kernel cache": disk.problem() or f"{kernels} kernels in {disk.folder()}",
+        "cuda": gpu or f"{context.count()} devices",
+    }
+
+
+def _version(name: str, install: str, owners: Any) -> str:
+    """Return the version of a library's distribution, or how to install it."""
+    package = PACKAGES.get(name, name.partition(".")[0])
+    try:
+        here = find_spec(package) is not None
+    except ModuleNotFoundError:  # the parent package is missing too
+        here = False
+    if not here and name not in declared():
+        return f"not installed: pip install '{install}'"
+    found = owners.get(package.partition(".")[0], [install])
+    own = package.replace(".", "-")  # one of several in a namespace package
+    return version(own if own in found else found[0])
+
+
+def _explain(args: argparse.Namespace) -> int:
+    source = known_name(args.source)
+    if source == "jax":  # for 64-bit data types
+        os.environ.setdefault("JAX_ENABLE_X64", "1")
+    x = _array(source, args)
+    copy = None if args.copy is None else args.copy == "true"
+    route = ab.explain(
+        x, args.target, device=args.device, copy=copy, alias_readonly=args.alias_readonly
+    )
+    info = ab.inspect(x)
+    if args.json:
+        array = info._asdict() | {"dtype": info.dtype_name, "device": str(info.device)}
+        fields = route._asdict() | {"device": str(route.device)}
+        print(json.dumps({"array": array, "route": fields}, indent=1, default=str))
+    else:
+        readonly = ", read-only" if info.readonly else ""
+        print(f"{source} {info.dtype_name} {info.shape}, {info.layout}{readonly}")
+        print(route)
+    return REFUSED if route.kind == "refuse" else 0
+
+
+def _array(library: str, args: argparse.Namespace) -> Any:
+    """Return an array of a library; ValueError if it has no such array."""
+    if not args.shape and args.layout != "contiguous":
+        raise ValueError(f"an array without axes is not {args.layout}")
+    item, blocks = ab.DataType(args.dtype).itemsize, []
+
+    def new(*shape: int) -> Any:
+        blocks.append(np.zeros(shape, f"V{item}"))
+        return blocks[0]
+
+    view = LAYOUTS[args.layout](new, args.shape)
+    memory = blocks[0]
+    described = ab.from_pointer(
+        memory.ctypes.data, args.shape, args.dtype, device="cpu", owner=memory,
+        strides=[step // item for step in view.strides], readonly=args.readonly,
+        byte_offset=view.ctypes.data - memory.ctypes.data,
+    )  # fmt: skip
+    home = ab.Device(min(library_named(library).accepts.devices))  # the CPU has the lowest number
+    x = ab.convert(described, library, device=home)
+    info, wanted = ab.inspect(x), described.info
+    if info.layout != wanted.layout or info.readonly < wanted.readonly:
+        readonly = "read-only " if args.readonly else ""
+        raise ValueError(f"{library} has no {readonly}{args.layout} arrays of this kind")
+    return x

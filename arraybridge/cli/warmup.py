@@ -3,67 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 
 from ..kernels import cuda, disk
 from ..kernels.common_layouts import cpu_plans, cuda_plans
 from ..kernels.cpu import loader
-from ..kernels.cuda.driver import CUDAError
-from . import screen
-from .screen import Status
 
 _Done = tuple[
     str, float | None, bool
 ]  # name; seconds, None if on disk already; whether it is stored
 
 
-def show(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Compile and print the result; return the exit status, 1 if a kernel cannot be stored."""
     if min(args.item_sizes, default=0) < 1:
-        args.fail("--item-sizes must be numbers of bytes, such as 1,4,8")
-    print(screen.fold(f"Kernels in {disk.folder()}:"), flush=True)
-    total = sum(1 for _ in cpu_plans(args.item_sizes))
-    for name, kernels, count in (("CPU", _cpu, total), ("CUDA", _cuda, None)):
-        missing = 0
-        try:
-            done = _compiled(name, count, kernels(args.item_sizes), args.verbose)
-        except ImportError as error:
-            args.missing(str(error))
-        except CUDAError as error:
-            print(error, file=sys.stderr)
-            return Status.REFUSED
-        if done:
-            made = [took for _, took, _ in done if took is not None]
-            missing = sum(not kept for _, _, kept in done)
-            there = len(done) - len(made)
-            print(f"{name}: {len(made)} compiled in {sum(made):.1f} s, {there} on disk already")
-        if missing:
-            why = disk.problem()
-            where = f"{disk.folder()}{f': {why}' if why else ''}"
-            print(screen.fold(f"{missing} kernels could not be written to {where}"))
-            return Status.REFUSED
-    return Status.FINE
-
-
-def _compiled(name: str, count: int | None, kernels: Iterator[_Done], verbose: bool) -> list[_Done]:
-    """Compile all kernels, with a progress bar or one line per kernel."""
-    if verbose:
-        return [_printed(each) for each in kernels]
-    done = []
-    with screen.progress(count, f"{name} kernels") as advance:
-        for each in kernels:
-            done.append(each)
-            advance(each[0])
-    return done
-
-
-def _printed(done: _Done) -> _Done:
-    name, took, kept = done
-    state = "on disk already" if took is None else f"{took:.2f} s"
-    print(f"  {state if kept else f'{state}, not stored'}: {name}", flush=True)
-    return done
+        raise ValueError("--item-sizes must be numbers of bytes, such as 1,4,8")
+    print(f"Kernels in {disk.folder()}:", flush=True)
+    lost = 0
+    for processor, kernels in (("CPU", _cpu), ("CUDA", _cuda)):
+        done = []
+        for name, took, kept in kernels(args.item_sizes):
+            done.append(took)
+            lost += not kept
+            if args.verbose or not kept:
+                state = "on disk already" if took is None else f"{took:.2f} s"
+                print(f"  {state}{'' if kept else ', not stored'}: {name}", flush=True)
+        made = [took for took in done if took is not None]
+        there = len(done) - len(made)
+        print(f"{processor}: {len(made)} compiled in {sum(made):.1f} s, {there} on disk already")
+    if lost:
+        print(f"{lost} kernels could not be stored: {disk.problem() or disk.folder()}")
+    return int(lost > 0)
 
 
 def _cpu(item_sizes: tuple[int, ...]) -> Iterator[_Done]:

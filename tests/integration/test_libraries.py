@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.cli.libraries import package, version_of
 from arraybridge.core.registry import library_named
+from tests.matrix.libraries import package
+from tests.matrix.run import versions
 from tests.support.arrays import littered
 from tests.support.optional import needs
 
@@ -33,7 +34,7 @@ def each(*names: str) -> list[object]:
 
 @pytest.mark.parametrize("library", each(*LIGHT, *HEAVY))
 def test_the_record_is_of_the_installed_version(library):
-    installed = version_of(package(library)).partition(".post")[0]
+    installed = versions([library])[library].partition(".post")[0]
     assert library_named(library).accepts.tested == installed
 
 

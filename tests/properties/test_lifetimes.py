@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from arraybridge.cli.libraries import package
+from tests.matrix.libraries import package
 from tests.support.processes import python
 
 TARGETS = "numpy torch jax pyarrow tvm_ffi array_api_strict"

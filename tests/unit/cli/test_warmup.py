@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,7 +50,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = run("-m", "arraybridge", "warmup", "--item-sizes", "16", folder=tmp_path / "file")
     assert done.returncode == 1
-    assert "could not be written" in " ".join(done.stdout.split())
+    assert "could not be stored" in done.stdout
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
@@ -81,7 +79,7 @@ def test_it_knows_what_real_layouts_take(dtype: str) -> None:
 def test_wrong_sizes(capsys, wrong: str) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["warmup", "--item-sizes", wrong])
-    assert re.search("item.sizes", capsys.readouterr().err)
+    assert "item-sizes" in capsys.readouterr().err
 
 
 def test_cuda_devices_are_served(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -89,19 +87,19 @@ def test_cuda_devices_are_served(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(build, "ptx", stub_driver.ptx)
     monkeypatch.setattr(warmup, "_cpu", lambda item_sizes: ())
     monkeypatch.setattr(cuda, "_missing", lambda: None)
-    told = SimpleNamespace(item_sizes=(4,), verbose=True)
+    args = ["warmup", "--item-sizes", "4", "-v"]
     expected = len(list(cuda_plans((4,))))
     with stub_driver.installed(Stub((9, 0), (8, 0), (9, 0))):
-        assert warmup.show(told) == 0
+        assert main(args) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if " s: cuda" in line]
     assert len(lines) == len(list(tmp_path.glob("kernels/*"))) == 2 * expected
     assert "cuda tile 4 bytes, sm_90 (transpose, 4 bytes)" in lines[0]
     with stub_driver.installed(Stub((8, 0))) as stub:
-        assert warmup.show(told) == 0
+        assert main(args) == 0
         assert not stub.called("cuLinkCreate")
         monkeypatch.setenv("NUMBA_OPT", "1")
         stub.fail["cuLinkComplete"] = 218
-        assert warmup.show(told) == 1
+        assert main(args) == 1
     said = capsys.readouterr()
     assert said.out.count("  on disk already: ") == expected
     assert "cuLinkComplete" in said.err
@@ -113,7 +111,7 @@ def test_no_cuda_device(monkeypatch, capsys, code: int, status: int) -> None:
     monkeypatch.setattr(cuda, "_missing", lambda: None)
     with stub_driver.installed(Stub()) as stub:
         stub.fail["cuInit"] = code
-        assert warmup.show(SimpleNamespace(item_sizes=(4,), verbose=True)) == status
+        assert main(["warmup", "--item-sizes", "4", "-v"]) == status
     assert ("restart" in capsys.readouterr().err) is bool(status)
 
 

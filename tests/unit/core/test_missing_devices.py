@@ -177,7 +177,6 @@ def test_cupy_without_a_driver_makes_nothing(capsys: pytest.CaptureFixture[str])
                 make(xp)
     assert xp.__array_namespace_info__().devices() == ()
     assert main(["info", "cupy"]) == 0
-    assert "on no device here" in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
         main(["explain", "cupy", "numpy"])
     assert ended.value.code == 2
