@@ -12,7 +12,7 @@ from pathlib import Path
 from .results import RESULTS, heading, sections, tables
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ("performance.md", "start/coming_from.md")
+PAGES = ("performance.md",)
 PLACE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 #: What docs/performance.md shows of `benchmarks.calls`, besides the losses.
@@ -60,30 +60,6 @@ def losses(found: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-#: What docs/start/coming_from.md shows of `benchmarks.calls`.
-OWN = (
-    "torch to NumPy",
-    "NumPy to torch",
-    "JAX to NumPy",
-    "NumPy to torch, copy=True",
-    "NumPy to torch, negative strides",
-    "torch to torch, copy=True",
-    "torch to NumPy, copy=True",
-    "JAX to torch",
-)
-
-
-def own(found: dict[str, str]) -> str:
-    """Conversions, compared with the calls that they make or replace."""
-    lines = ["| conversion | ns | by the library | its ns |", "| --- | ---: | --- | ---: |"]
-    found_rows = [row for table in tables(found[heading("calls")]).values() for row in table]
-    by_name = {row["call"]: row for row in found_rows}
-    for name in OWN:
-        row = by_name[name]
-        lines.append(f"| {name} | {row['ours, ns']} | `{row['compared with']}` | {row['its ns']} |")
-    return "\n".join(lines)
-
-
 def where(found: dict[str, str]) -> str:
     line = next(x for x in found[heading("calls")].splitlines() if x.startswith("Machine: "))
     machine, _, rest = line.removeprefix("Machine: ").partition("; ")
@@ -114,7 +90,6 @@ def copies(found: dict[str, str]) -> str:
 
 FIGURES: dict[str, Callable[[dict[str, str]], str]] = {
     "calls": calls,
-    "own": own,
     "losses": losses,
     "where": where,
     "copies": copies,

@@ -183,32 +183,3 @@ def test_every_function_is_an_answer_to_which_call():
     functions = [name for name in ab.__all__ if inspect.isroutine(getattr(ab, name))]
     assert len(functions) > 15
     assert [name for name in functions if not re.search(rf"\bab\.{name}\b", told)] == []
-
-
-LINKS = re.compile(
-    r"^- \[(.+?)\]\(([\w/]+\.md)\)|^\d\. \[(.+?)\]\(([\w/]+\.md)\)"
-    r"|^:::\{card\} (.+)\n:link: ([\w/]+)",
-    re.M,
-)
-
-
-@pytest.mark.parametrize("name", ["index.md", "guide.md", "start/index.md", "examples/index.md"])
-def test_a_page_has_one_title(name):
-    """Lists and cards have the title of the page; so has the sidebar, for which no other is set."""
-    page = DOCS / name
-    text = page.read_text()
-    found = [[part for part in match.groups() if part] for match in LINKS.finditer(text)]
-    assert len(found) >= 4
-    for title, link in found:
-        target = page.parent / f"{link.removesuffix('.md')}.md"
-        assert target.read_text().startswith(f"# {title}\n"), f"{name} calls {link} {title!r}"
-    for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.M | re.S):
-        assert "<" not in tree, f"{name} sets titles in its toctree"
-
-
-def test_a_wrong_snippet_fails():
-    """The runner above is able to fail."""
-    test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
-    runner = doctest.DocTestRunner(optionflags=FLAGS)
-    runner.run(test, out=lambda _: None)
-    assert runner.failures == 1

@@ -134,22 +134,6 @@ def test_page_shows_the_program(program: Path) -> None:
     assert re.search(r"^Next: \[", text, re.M)
 
 
-def test_gallery_has_the_titles_of_the_pages() -> None:
-    links = re.findall(r"^- \[(.*)\]\((\w+)\.md\)", (PAGES / "index.md").read_text(), re.M)
-    for title, name in links:
-        assert (PAGES / f"{name}.md").read_text().startswith(f"# {title}\n")
-
-
-@pytest.mark.parametrize("page", ["a b c", "a ...", "... c", "a ... c"])
-def test_pages_may_leave_out_lines(page: str) -> None:
-    assert shows(page.replace(" ", "\n"), "a\nb\nc\n")
-
-
-@pytest.mark.parametrize("page", ["a c", "... a", "a b c ...", "c ..."])
-def test_pages_show_lines_in_order(page: str) -> None:
-    assert not shows(page.replace(" ", "\n"), "a\nb\nc\n")
-
-
 def test_gallery_shows_every_page() -> None:
     text = (PAGES / "index.md").read_text()
     links = re.findall(r"^- \[.*\]\((\w+)\.md\)", text, re.M)
