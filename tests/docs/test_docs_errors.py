@@ -13,11 +13,7 @@ from tests.support.optional import needs
 
 OTHERS = (DOCS / "start" / "errors.md").read_text().partition("## Messages of other libraries")[2]
 NAMES = """
-<<<<<<< HEAD
-import numpy as np, torch, jax, jax.numpy as jnp, pyarrow as pa, dask.array as da
-=======
 import numpy as np, torch, jax, jax.numpy as jnp, pyarrow as pa
->>>>>>> 331e0c7 (Docs' tests: snippets and remedies that run; no lists of messages)
 import arraybridge as ab
 from array_api_compat import array_namespace
 x, frozen = np.arange(6.0).reshape(2, 3), np.zeros(3)
