@@ -19,11 +19,9 @@ static int execute(PyObject *module)
 {
     PyMethodDef *const methods[] = {ab_release_methods, ab_exports_methods, ab_lookup_methods,
                                     ab_arrays_methods, ab_operators_methods, ab_threads_methods};
-    static int made;
-    if (made++) { /* the files' statics belong to the first */
-        PyErr_SetString(PyExc_ImportError, "it serves one copy of arraybridge in a process");
-        return -1;
-    }
+    static int made; /* the files' statics belong to the first */
+    if (made++)
+        return PyErr_SetString(PyExc_ImportError, "it is loaded once in a process"), -1;
     import_array1(-1);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!(((PyObject **)&ab_names)[i] = PyUnicode_InternFromString(texts[i])))

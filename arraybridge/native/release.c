@@ -72,16 +72,8 @@ static void release(void *memory, PyObject *owner)
     }
 }
 
-static void delete_legacy(DLManagedTensor *self)
-{
-    if (self)
-        release(self, self->manager_ctx);
-}
-static void delete_versioned(DLManagedTensorVersioned *self)
-{
-    if (self)
-        release(self, self->manager_ctx);
-}
+static void delete_legacy(DLManagedTensor *self) { release(self, self->manager_ctx); }
+static void delete_versioned(DLManagedTensorVersioned *self) { release(self, self->manager_ctx); }
 
 /* A struct followed by room for its axes; NULL, with a MemoryError. It owns a reference. */
 void *ab_struct(PyObject *owner, DLTensor tensor, int versioned)
@@ -107,12 +99,14 @@ static const char *const NAMES[][2] = {{"dltensor", "used_dltensor"},
 /* Call a struct's own deleter, with a pending exception saved. */
 void ab_delete(void *self, int versioned)
 {
+    DLManagedTensorVersioned *new = self;
+    DLManagedTensor *old = self;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    if (versioned && ((DLManagedTensorVersioned *)self)->deleter)
-        ((DLManagedTensorVersioned *)self)->deleter(self);
-    else if (!versioned && ((DLManagedTensor *)self)->deleter)
-        ((DLManagedTensor *)self)->deleter(self);
+    if (versioned && new->deleter)
+        new->deleter(new);
+    else if (!versioned && old->deleter)
+        old->deleter(old);
     PyErr_Restore(type, value, trace);
 }
 
@@ -172,22 +166,14 @@ static PyObject *capsule(PyObject *module, PyObject *args)
     return made;
 }
 
-/* Consume a capsule: its pointer; NULL, without an exception, if it has another name. Only one
-   thread gets the pointer: under the GIL, or else under the lock. */
+/* Consume a capsule: its pointer; NULL, without an exception, if it has another name. The GIL lets
+   only one thread get the pointer. */
 static void *claimed(PyObject *capsule, int versioned)
 {
-    void *self = NULL;
-#ifdef Py_GIL_DISABLED
-    static PyMutex lock;
-    PyMutex_Lock(&lock);
-#endif
-    if (PyCapsule_IsValid(capsule, NAMES[versioned][0])) {
-        self = PyCapsule_GetPointer(capsule, NAMES[versioned][0]);
-        PyCapsule_SetName(capsule, NAMES[versioned][1]);
-    }
-#ifdef Py_GIL_DISABLED
-    PyMutex_Unlock(&lock);
-#endif
+    if (!PyCapsule_IsValid(capsule, NAMES[versioned][0]))
+        return NULL;
+    void *self = PyCapsule_GetPointer(capsule, NAMES[versioned][0]);
+    PyCapsule_SetName(capsule, NAMES[versioned][1]);
     return self;
 }
 
