@@ -316,34 +316,6 @@ def test_calls_when_the_modules_are_gone():
     assert python(LATE, env=env).endswith("ended")
 
 
-def test_an_export_whose_array_is_exported_anew_in_between():
-    x = from_dlpack(torch.arange(6.0))
-    from torch.overrides import TorchFunctionMode
-
-    exported, other = x._native, torch.arange(3.0)
-
-    class Swaps(TorchFunctionMode):
-        """Runs in `requires_grad`, which the native code asks."""
-
-        def __torch_function__(self, function, types, args=(), kwargs=None):
-            if function.__name__ == "__get__" and x._native is exported:
-                x._native = other
-                for _ in range(3):  # another one is kept, and the words of this are freed
-                    np.from_dlpack(x)
-                x._native = exported
-                gc.collect()
-                self.reused = [b"\xa5" * size for size in range(2000)]
-            return function(*args, **(kwargs or {}))
-
-    expected = exported.numpy()
-    gc.collect()
-    gc.freeze()  # else each of 200 collections walks the millions of objects of earlier tests
-    for _ in range(200):
-        np.from_dlpack(x)
-        with Swaps():
-            assert np.array_equal(np.from_dlpack(x), expected)
-
-
 def test_an_export_is_not_of_memory_that_a_lazy_clone_shows():
     x = torch.arange(4.0)
     array = from_dlpack(x)

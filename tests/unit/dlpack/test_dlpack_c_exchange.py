@@ -7,7 +7,7 @@ import ctypes
 import pytest
 
 from arraybridge import dlpack
-from arraybridge.dlpack import ManagedTensor, exchange_api
+from arraybridge.dlpack import exchange_api
 from arraybridge.dlpack.header import (
     CURRENT_WORK_STREAM,
     DLTENSOR_FROM_PY_OBJECT,
@@ -79,15 +79,6 @@ def test_hand_made_table():
     assert managed.deleted == 1
 
 
-def test_a_table_without_borrowing():
-    managed = Managed()
-    cls = offering(table(managed, borrow=False))
-    described = exchange_api(cls).borrow(cls())
-    assert described.shape == (2, 3)
-    del described
-    assert managed.deleted == 1
-
-
 def test_only_the_type_itself_counts():
     cls = offering(table(Managed()))
     assert exchange_api(cls) is not None
@@ -120,16 +111,6 @@ def test_the_chain_is_walked_to_our_major_version(chain, found):
         address = ctypes.addressof(result)
     api = exchange_api(offering(result))
     assert (api and api.version) == found
-
-
-@pytest.mark.parametrize("name", [b"dltensor", b"used_dlpack_exchange_api", None])
-def test_a_table_under_another_name(name):
-    assert exchange_api(offering(table(Managed()), name)) is None
-
-
-@pytest.mark.parametrize("value", [None, 5, "table"])
-def test_a_table_that_is_no_capsule(value):
-    assert exchange_api(type("Odd", (), {"__dlpack_c_exchange_api__": value})) is None
 
 
 @pytest.mark.parametrize(
@@ -209,15 +190,6 @@ def test_torchs_table(torch_api):
     again.fill_(7)
     assert x.eq(7).all()
     assert torch_api.current_stream(tensor.device) == 0
-
-
-def test_torchs_table_takes_a_block_whole(torch_api):
-    block = ManagedTensor.allocate((5,), dlpack.DataType.named("float32"))
-    data = block.data
-    x = torch_api.wrap(block, move=True)
-    assert x.data_ptr() == data
-    assert block.owner is None
-    x.fill_(1)
 
 
 def test_torchs_errors_propagate(torch_api):

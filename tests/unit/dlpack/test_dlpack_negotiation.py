@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 
 import numpy as np
 import pytest
 
 from arraybridge import dlpack
-from arraybridge.dlpack import acquire, call_dlpack
+from arraybridge.dlpack import acquire
 from tests.support.optional import optional
 from tests.support.producers import Managed, Producer, capsule_name
 
@@ -147,33 +146,6 @@ def test_what_a_first_call_did_not_send_is_not_forgotten():
     assert producer.asked == [{"stream": 5}]
 
 
-def test_a_method_of_the_instance_teaches_nothing_of_its_type():
-    class Proxy:
-        def __init__(self, method):
-            self.__dlpack__ = method
-
-        def __dlpack_device__(self):
-            return (1, 0)
-
-    asked = []
-    acquire(Proxy(lambda: Managed().capsule()))
-
-    def modern(*, max_version=None):
-        asked.append(max_version)
-        return Managed().capsule()
-
-    acquire(Proxy(modern))
-    assert asked == [NEWEST]
-
-
-def test_a_catch_all_that_hands_on():
-    inner = Producer(Managed())
-    outer = make("**rest", returns="self.managed.__dlpack__(**rest)")(inner.managed)
-    outer.managed = inner
-    acquire(outer, copy=False)
-    assert inner.asked == [{"max_version": NEWEST, "copy": False}]
-
-
 @pytest.mark.parametrize(
     "message",
     ["mine", "got an unexpected keyword argument 'max_version'", "takes no keyword arguments"],
@@ -192,28 +164,6 @@ def test_a_type_error_from_inside_is_the_producers_own(signature, message):
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
     assert len(producer.asked) == 2  # one a call: never tried again
-
-
-@pytest.mark.parametrize("error", [BufferError, ValueError, RuntimeError, KeyboardInterrupt])
-def test_other_errors_are_the_producers_own(error):
-    producer = make("**rest", body=f"raise {error.__name__}('mine')")(Managed())
-    with pytest.raises(error, match=r"^'?mine'?$"):
-        acquire(producer)
-    assert len(producer.asked) == 1
-
-
-@pytest.mark.parametrize(
-    ("function", "known"),
-    [
-        (int.bit_count, {}),  # a method of C without keywords
-        (functools.partial(lambda **rest: rest, a=1), {"a": 1, **EVERYTHING}),
-    ],
-)
-def test_call_dlpack_passes_anything_through(function, known):
-    class Odd:
-        __dlpack__ = staticmethod(function if known else functools.partial(function, 7))
-
-    assert call_dlpack(Odd(), **EVERYTHING) == (known or 3)
 
 
 @pytest.mark.parametrize(
@@ -266,15 +216,6 @@ def test_streams_are_sent_to_all_but_the_cpu(device, stream):
     assert producer.asked == [{"max_version": NEWEST, **sent}]
 
 
-@pytest.mark.parametrize("copy", [None, True, False])
-@pytest.mark.parametrize("device", [None, (1, 0)])
-def test_copy_and_dl_device_are_sent_where_given(device, copy):
-    producer = Producer(Managed(device=(2, 0)))
-    acquire(producer, dl_device=device, copy=copy)
-    wanted = {"max_version": NEWEST, "dl_device": device, "copy": copy}
-    assert producer.asked == [{k: v for k, v in wanted.items() if v is not None}]
-
-
 # What is no producer, no device, no capsule
 
 
@@ -282,22 +223,6 @@ def test_copy_and_dl_device_are_sent_where_given(device, copy):
 def test_what_does_not_speak_dlpack(x):
     with pytest.raises(TypeError, match=f"{type(x).__name__} has no __dlpack__: expected an array"):
         acquire(x)
-
-
-def test_no_device_method():
-    class Half:
-        def __dlpack__(self):
-            raise AssertionError("must not be asked")
-
-    with pytest.raises(
-        TypeError, match="Half has no __dlpack_device__: it does not support DLPack"
-    ):
-        acquire(Half())
-
-
-@pytest.mark.parametrize("pair", [(1, 0), (1, None), [1, 0], (dlpack.DeviceType.CPU, 0)])
-def test_devices_that_are_understood(pair):
-    assert dlpack.device_of(Producer(Managed(), device=pair)) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -308,15 +233,6 @@ def test_devices_that_are_not(pair):
     with pytest.raises(TypeError, match=r"Producer\.__dlpack_device__\(\) returned .*pair of int"):
         acquire(producer)
     assert producer.asked == []
-
-
-def test_a_device_method_that_fails_is_the_producers_own():
-    class Broken(Producer):
-        def __dlpack_device__(self):
-            raise RuntimeError("no driver")
-
-    with pytest.raises(RuntimeError, match=r"^no driver$"):
-        acquire(Broken(Managed()))
 
 
 @pytest.mark.parametrize("result", [None, 5, b"dltensor", np.zeros(2)], ids=repr)
