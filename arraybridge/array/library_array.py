@@ -247,7 +247,8 @@ class LibraryArray(Array):
             known = self._library.describe(self._native).device
         except (ConversionError, RuntimeError, NotImplementedError):
             return device
-        self._devices[device] = known
+        with suppress(TypeError):  # CuPy's devices are not hashable
+            self._devices[device] = known
         return known
 
     @property

@@ -4,7 +4,6 @@ See `support.lazy_gpu`: a wait that is missing, or a source that is let go too e
 """
 
 import gc
-import weakref
 from contextlib import ExitStack
 from random import Random
 
@@ -153,26 +152,3 @@ def test_any_order_gives_the_same(gpu, first):
             del program
             gc.collect()
             gpu.drain(lambda n: 0)
-
-
-@pytest.mark.parametrize("earlier", [0, 1, 63, 64])
-def test_a_handle_that_is_another_stream_s_by_now(gpu, earlier):
-    """What the first stream reads is kept until it has read it, whatever the second one does."""
-    stream, done, read = gpu.stream(), [], np.zeros(1)
-    for _ in range(earlier):
-        context.hold(0, stream, object())
-    gpu.enqueue(gpu.context(0), stream, lambda: bool(done))  # a kernel that takes its time
-    alive = weakref.ref(read)
-    context.hold(0, stream, read)
-    del read
-    gpu.destroy(stream)
-    assert gpu.stream(handle=stream) == stream
-    context.hold(0, stream, object())
-    while any(queue and gpu._step(key) for key, queue in gpu.queues.items()):
-        pass
-    context.order(0, 1, stream)
-    assert alive() is not None
-    done.append(None)
-    gpu.drain(lambda n: 0)
-    context.order(0, 1, stream)
-    assert alive() is None

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import decode, divide, outer
 from arraybridge.kernels.cuda.network import join_table, network, split_table
-from arraybridge.kernels.cuda.plan import MAX_UNTILED_BYTES, MIN_ROW_BYTES, name, plan
-from arraybridge.kernels.cuda.plan_types import MAX_PIECES, THREADS, Axis, Plan, division
+from arraybridge.kernels.cuda.plan import MIN_ROW_BYTES, name, plan
+from arraybridge.kernels.cuda.plan_types import MAX_PIECES, Axis, Plan, division
 from arraybridge.layout import Canonical, c_strides, canonical
 from benchmarks.layouts import LAYOUTS
 from tests.support.small_layouts import small_layouts
@@ -99,11 +99,6 @@ class TestNetwork:
         last = split_table(width, channels, (channels - 1,))
         assert bytes_[list(last)].tolist() == apart[-16:].tolist()
 
-    def test_few_instructions(self):
-        steps = network(split_table(1, 3, (0, 1, 2)))
-        assert sum(len(more) for _, more in steps) == 24  # for 48 bytes
-        assert network((4, 5, 6, 7)) == [(1, [])]
-
 
 #: What is planned for views made contiguous: shape, source strides, itemsize, source's address.
 NAMES = {
@@ -143,40 +138,6 @@ class TestChoice:
     def test_nothing_to_copy(self):
         assert planned((4, 0, 3), (4, 4, 4), 4) == ()
 
-    def test_small_copies_are_not_tiled(self):
-        shape, strides = (64, 64), (4, 256)
-        assert prod(shape) * 4 <= MAX_UNTILED_BYTES
-        (one,) = planned(shape, strides, 4, small=MAX_UNTILED_BYTES)
-        assert one.kernel == "gather"
-        assert one.grid == 64 * 64 // THREADS  # not 4: every multiprocessor may have a block
-        (one,) = planned(shape, strides, 4)
-        assert one.kernel == "tile"
-
-    def test_channels_backwards(self):
-        """RGB to planes of B, G, R."""
-        (one,) = planned((3, 64, 64), (-1, 192, 3), 1, src=2)
-        assert one.constants[:3] == (1, 3, (2, 1, 0))
-        assert one.src_offset == -2
-
-    @pytest.mark.parametrize("columns", [32, 64, 96, 128, 160, 192, 1000])
-    def test_tiles_waste_little(self, columns):
-        (one,) = planned((columns, 4096), (4, columns * 4), 4)
-        wide = one.constants[1]
-        assert one.kernel == "tile"
-        assert one.extents[3] * wide < columns + 32
-
-    def test_items_of_many_bytes_are_vectors(self):
-        for itemsize, width in ((32, 16), (24, 8), (48, 16), (20, 4), (3, 1), (6, 2)):
-            shape = (300, 200)
-            (one,) = planned(shape, (itemsize, 300 * itemsize), itemsize)
-            assert one.constants[0] == width
-
-    def test_a_row_of_a_matrix(self):
-        assert [p.kernel for p in planned((512,), (2,), 1)] == ["split"]
-        assert [p.kernel for p in planned((512,), (4096,), 4, small=MAX_UNTILED_BYTES)] == [
-            "gather"
-        ]
-
 
 @pytest.mark.parametrize("case", [*LAYOUTS, *small_layouts()], ids=lambda case: case.name)
 def test_numbers(case):
@@ -190,12 +151,6 @@ def test_numbers(case):
     assert len(made.constants) == len(FAMILY[made.kernel].constants)
     assert eval(repr(made)) == made
     hash(made)
-
-
-def test_one_look_up_for_all_addresses():
-    form = canonical((512, 1024), (4096, 4), (4, 2048), 4)
-    assert plan(form, 0, 0) is plan(form, 0, 0)
-    assert plan(form, 0, 0) == plan(form, 16, 32)
 
 
 def bytes_written(made: Plan) -> int:
@@ -228,16 +183,6 @@ class TestLarge:
         if {one.kernel for one in made} <= {"rows", "gather", "memcpy"} and 0 not in strides:
             assert sum(map(bytes_written, made)) == prod(shape) * itemsize
         assert len({one.dst_offset for one in made}) == len(made)
-
-    def test_parts_are_aligned_as_the_whole(self):
-        made = planned((2**16, 2**16), (4, 2**18), 4)
-        assert {one.kernel for one in made} == {"tile"}
-        tiles = sum(one.grid for one in made)
-        assert tiles == 2**32 * 4 // 16384
-
-    def test_a_long_run_is_the_drivers(self):
-        (one,) = planned((2**40,), (1,), 1)
-        assert (one.kernel, one.steps) == ("memcpy", (2**40,))
 
     def test_offsets_are_those_of_the_parts(self):
         form = Canonical((4, 2**20), (2**33, 2**12), (2**34, 2**13), 1024, 0, 0)

@@ -304,97 +304,9 @@ class TestMistakes:
         says = says.replace("1020", str(255 * W))
         fails(says, asynchronous, reversed_blocks(W), grid=7, constants=(W, *constants))
 
-    def test_a_copy_that_nobody_waits_for(self):
-        def some(ops):
-            def kernel(dst, src, extents, divisions, steps):
-                sm = ops.cuda.shared.array(256, ops.u32)
-                t = ops.i32(ops.cuda.threadIdx.x)
-                copy(sm, t * 4, src + t * 4)
-
-            copy = ops.copy_async[4]
-            return kernel
-
-        fails("nobody waits for what is copied at test_simt.py", some, line())
-
     def test_only_of_those_that_take_part(self):
         run(wrong, line(), constants=("overflow of one that takes no part",))
         run(wrong, line(), constants=("barrier",), extents=(256,))
-
-    def test_vectors_of_the_source_may_stick_out(self):
-        def some(ops):
-            i64, load, store = ops.i64, ops.ld[16], ops.st[4]
-
-            def kernel(dst, src, extents, divisions, steps):
-                t = i64(ops.cuda.threadIdx.x)
-                if t < extents[0]:
-                    v = load(src + t * 16 - 8)
-                    store(dst + t * 4, v[2])
-
-            return kernel
-
-        memory = Memory((3,), (4,), (16,), 4, src_start=8)
-        run(some, memory, extents=(3,))
-        memory.check()
-        fails("read", some, Memory((3,), (4,), (16,), 4, src_start=8), extents=(4,))
-
-    def test_write_outside(self):
-        memory = line(255)
-        memory.readable = memory.readable[0], memory.readable[1] + 4
-        fails("4 bytes at 1020 of no item", straight, memory, extents=(256,))
-        gaps = Memory((16, 15), (64, 4), (64, 4), 4)
-        fails("4 bytes at 60 of no item", straight, gaps, extents=(250,))
-
-    def test_a_barrier_of_some_blocks(self):
-        """The others' phase goes on."""
-
-        def some(ops, EVERY):
-            cuda, i32 = ops.cuda, ops.i32
-            fetch, stage = ops.lds[4], ops.sts[4]
-
-            def kernel(dst, src, extents, divisions, steps):
-                sm = cuda.shared.array(256, ops.u32)
-                t = i32(cuda.threadIdx.x)
-                stage(sm, t * 4, t)
-                if cuda.blockIdx.x != EVERY:
-                    cuda.syncthreads()
-                fetch(sm, (t ^ 1) * 4)
-
-            return kernel
-
-        run(some, line(), grid=3, constants=(3,))
-        fails("a race: thread 0 reads 4 bytes at 4", some, line(), grid=3, constants=(2,))
-
-    def test_shared_memory_nobody_wrote(self):
-        memory = line()
-        memory.source[:] = 0
-        memory.expected[memory.pending == 1] = 0
-        fails(
-            "10[12][0-9] bytes of the destination are wrong",
-            wrong,
-            memory,
-            constants=("never staged",),
-        )
-
-    def test_shared_memory_outside(self):
-        def outside(ops, WORDS, ALIGNMENT, W, OFF):
-            fetch = ops.lds[W]
-
-            def kernel(dst, src, extents, divisions, steps):
-                sm = ops.cuda.shared.array(WORDS, ops.u32, alignment=ALIGNMENT)
-                fetch(sm, OFF)
-
-            return kernel
-
-        run(outside, line(), constants=(8, 16, 16, 16))
-        fails("16 bytes at 32 of 32 of shared", outside, line(), constants=(8, 16, 16, 32))
-        fails("misaligned", outside, line(), constants=(8, 16, 16, 8))
-        fails("aligned to 8", outside, line(), constants=(8, 8, 16, 16))
-        fails("more than 49152", outside, line(), constants=(12289, 16, 16, 16))
-
-    @pytest.mark.parametrize("bad", [{"grid": 0}, {"extents": (2**31,)}, {"divisions": (-1, 0)}])
-    def test_numbers_of_a_plan(self, bad):
-        with pytest.raises(ValueError, match="no launch can have"):
-            run(straight, line(), **bad)
 
 
 class TestOperations:
@@ -413,23 +325,3 @@ class TestOperations:
             assert want == ops.prmt.apply(None, "", np.int64(a[t]), np.int64(b[t]), selectors[t])[t]
         with pytest.raises(Fault, match="a sign"):
             ops.prmt.apply(None, "", a, b, 0x8000)
-
-    def test_words(self):
-
-        ops = Machine(None, [0]).ops
-        a = np.array([0, 1, 2**31, 2**32 - 1] * 64)
-        assert ops.mulhi.apply(None, "", a, np.int64(2**32 - 1)).tolist()[:4] == [
-            0,
-            0,
-            2**31 - 1,
-            2**32 - 2,
-        ]
-        assert ops.mulhi.apply(None, "", 2**31, 6) == 3
-        assert ops.shr.apply(None, "", a, 31).tolist()[:4] == [0, 0, 1, 1]
-        assert ops.funnel.apply(None, "", a, a, 8).tolist()[:4] == [0, 1 << 24, 1 << 23, 2**32 - 1]
-        assert ops.funnel.apply(None, "", a, a * 0, 32).tolist()[:4] == a.tolist()[:4]
-        table = [3, 4, 8, 0, 1, 1, 1, 1]
-        got = ops.permute(table, 3).apply(
-            None, "", (a * 0 + 0x03020100, a * 0 + 0x07060504, 0x0B0A0908)
-        )
-        assert [word[0] for word in got] == [0x00080403, 0x01010101]

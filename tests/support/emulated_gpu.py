@@ -107,6 +107,12 @@ def gpu_machine(folder: object) -> Iterator[Emulated]:
             yield gpu
 
 
+class Number(int):
+    """The number of a device; as CuPy's ``cupy.cuda.Device`` (14.2) it is not hashable."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class Array:
     """Memory of an emulated device; strides in **bytes**."""
 
@@ -120,7 +126,7 @@ class Array:
         readonly: bool = False,
     ) -> None:
         self.pointer, self.shape, self.strides = pointer, tuple(shape), tuple(strides)
-        self.dtype, self.device, self.readonly = np.dtype(dtype), device, readonly
+        self.dtype, self.device, self.readonly = np.dtype(dtype), Number(device), readonly
 
 
 @contextmanager
@@ -168,18 +174,18 @@ def library(
             dtype = dlpack_dtype(x.dtype)
             assert dtype is not None
             steps, _ = in_elements(x.shape, x.strides, x.dtype.itemsize)
-            place = Device(2, x.device)
+            place = Device(2, int(x.device))
             return ab.TensorInfo(
                 name, x.pointer, 0, x.shape, steps, dtype, place, readonly=x.readonly
             )
 
         def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
             its.ordered.append(stream)
-            own = self.current_stream(Device(2, x.device))
+            own = self.current_stream(Device(2, int(x.device)))
             if own is not None and stream not in (None, -1, own):
                 from arraybridge.kernels.cuda import context
 
-                context.order(x.device, waiting=stream, after=own)
+                context.order(int(x.device), waiting=stream, after=own)
             info = self.describe(x)
             return ManagedTensor.adopt(
                 info.data, info.shape, info.dtype, owner=x, strides=info.strides,

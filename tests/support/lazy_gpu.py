@@ -126,7 +126,7 @@ def frees(its: Any, gpu: Late) -> Any:
         size = int(np.prod(x.shape)) * x.dtype.itemsize
         arena = gpu.arenas[x.device]
         start = x.pointer - arena.ctypes.data
-        weakref.finalize(x, reuse, arena[start : start + size], x.device)
+        weakref.finalize(x, reuse, arena[start : start + size], int(x.device))
         return x
 
     def reuse(block: np.ndarray, device: int) -> None:
