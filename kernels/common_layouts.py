@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,21 +55,18 @@ for _n in (6, 24, 100, 1000):
     )
 
 
-def layouts(item_sizes: Iterable[int], sides: Iterable[int]) -> Iterator[tuple[str, Canonical]]:
+def _forms(item_sizes: Iterable[int], sides: tuple[int, ...]) -> Iterator[tuple[str, Canonical]]:
     """Yield the name and the canonical form of each layout; `sides` are those of the squares."""
-    sides = tuple(sides)
-    for item in item_sizes:
-        for name, view in VIEWS.items():
-            for side in sides:
-                x = view(side, item)
-                form = canonical(x.shape, c_strides(x.shape, item), x.strides, item)
-                yield f"{name}, {item} byte{'s' if item > 1 else ''}", form
+    for item, (name, view), side in product(item_sizes, VIEWS.items(), sides):
+        x = view(side, item)
+        form = canonical(x.shape, c_strides(x.shape, item), x.strides, item)
+        yield f"{name}, {item} byte{'s' if item > 1 else ''}", form
 
 
 def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CPUPlan]]:
     """Yield the name and the plan of one layout for each kernel of the CPU."""
     seen = set()
-    for name, form in layouts(item_sizes, (301, 2999)):  # smaller and larger than the cache
+    for name, form in _forms(item_sizes, (301, 2999)):  # smaller and larger than the cache
         made = cpu.plan(form)
         if made.kernel not in seen:
             seen.add(made.kernel)
@@ -82,8 +80,8 @@ def cuda_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CUDAPlan]]:
     """
     seen: set[tuple[object, ...]] = {("memcpy", ())}
     # Sides with rows that start at multiples of 16 bytes, and without.
-    for name, form in layouts(item_sizes, (1024, 301, 3001)):
+    for name, form in _forms(item_sizes, (1024, 301, 3001)):
         for made in cuda.plan(form, form.dst_offset % 16, form.src_offset % 16):
-            if (made.kernel, made.constants) not in seen:
-                seen.add((made.kernel, made.constants))
+            if made[:2] not in seen:
+                seen.add(made[:2])
                 yield name, made

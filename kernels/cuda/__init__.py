@@ -3,7 +3,7 @@
 A copy is planned (`plan`) and loaded (`launch`) once for a layout and its addresses modulo 16, and
 cached; the same copy again costs a look-up and the driver's launch. Nothing here waits for a
 device, allocates its memory, or makes a context, so copies can be captured in CUDA graphs. The
-import and `describe` work without a device, a driver or Numba.
+import and `plans` work without a device, a driver or Numba.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
 from arraybridge.kernels.cuda.plan_types import Plan
 from arraybridge.layout import c_strides, canonical, in_bytes
 
-__all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "describe", "plans", "unavailable"]
+__all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "plans", "unavailable"]
 
 #: Layouts whose launches are cached.
 MAX_CACHED_LAUNCHES = 4096
@@ -183,27 +183,6 @@ def _keep(kept: dict[Any, _Prepared], key: Any, launches: _Prepared) -> _Prepare
         return kept.setdefault(key, launches)
 
 
-def describe(
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    itemsize: int,
-    dst: int = 0,
-    src: int = 0,
-) -> str:
-    """Name the kernel that `copy` uses for a layout, such as ``cuda tile 4 bytes``.
-
-    Needs no driver. Only the addresses modulo 16 matter.
-    """
-    planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
-    if not planned:
-        return "nothing"
-    from arraybridge.kernels.cuda.plan import name
-
-    names = ", ".join(dict.fromkeys(map(name, planned)))
-    return names if len(planned) == 1 else f"{names}, in {len(planned)} parts"
-
-
 def plans(
     shape: tuple[int, ...],
     dst_strides: tuple[int, ...],
@@ -248,14 +227,10 @@ def unavailable() -> str | None:
 def _missing() -> str | None:
     if os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0"):
         return "ARRAYBRIDGE_NO_KERNELS is set"
-    found = driver.problem()
-    if found is not None:
-        return found
     from importlib.util import find_spec
 
-    if find_spec("numba_cuda") is None:
-        return "numba-cuda is not installed: pip install numba-cuda"
-    return None
+    no_numba = "numba-cuda is not installed: pip install numba-cuda"
+    return driver.problem() or (None if find_spec("numba_cuda") else no_numba)
 
 
 @driver.forgetting

@@ -63,10 +63,7 @@ def _retained(ordinal: int) -> Device:
     except CUDAError as error:
         if error.code != _INVALID_DEVICE:
             raise
-        count = c_int()
-        with suppress(CUDAError):
-            cuda.cuDeviceGetCount(count)
-        text = f"no CUDA device {ordinal}, this machine has {count.value}. {error}"
+        text = f"no CUDA device {ordinal}, this machine has {count()}. {error}"
         raise CUDAError(text, error.call, error.code) from None
     capability = []
     for attribute in (_MAJOR, _MINOR):
@@ -129,20 +126,16 @@ def current(device: Device) -> Iterator[None]:
 def handle(stream: int | None) -> int:
     """Return the driver's handle of a stream for work, from the standard's numbering.
 
-    ValueError for 0, which the standard forbids as ambiguous, for -1, which means no
-    synchronization, and for other negative numbers.
+    ValueError for 0, which the standard forbids as ambiguous, and for negative numbers.
     """
     if stream is None:
         return LEGACY
     if stream > 0:
         return int(stream)
-    if stream == 0:
-        raise ValueError(
-            "stream=0 is ambiguous: pass 1 for the legacy default stream, 2 for the default "
-            "stream of this thread"
-        )
-    what = "means no synchronization, not a stream" if stream == -1 else "is not a stream"
-    raise ValueError(f"stream={stream} {what}: pass None, 1, 2 or the handle of a stream")
+    raise ValueError(
+        f"stream={stream} is not a stream: pass 1 (or None) for the legacy default stream, 2 for "
+        "the default stream of this thread, or the handle of a stream"
+    )
 
 
 def capturing(device: Device, stream: int | None) -> bool:

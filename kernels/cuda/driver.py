@@ -1,6 +1,6 @@
 """The C interface of NVIDIA's driver: the functions that arraybridge calls, and their errors.
 
-The first call that needs the library (``libcuda.so.1``, ``nvcuda.dll``) loads it, and the first
+The first call that needs the library (``libcuda.so.1``) loads it, and the first
 that needs a device starts it (``cuInit``). A call that fails raises a `CUDAError` with the call,
 the driver's error, and for common errors a remedy. Source: CUDA driver API reference, 13.0; all but
 `cuFuncLoad` (12.4) are in 12.0 as well.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any
@@ -19,8 +18,7 @@ from typing import Any
 #: (``cuLibraryLoadData``), which work for every device.
 OLDEST_DRIVER = 12000
 
-_NAMES: dict[str, tuple[str, ...]] = {"win32": ("nvcuda.dll",)}
-_LINUX = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
+_NAMES = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
 
 _int, _pointer = POINTER(c_int), POINTER(c_void_p)
 
@@ -74,47 +72,25 @@ FUNCTIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
 }
 
 _UPGRADE = "install NVIDIA's driver of CUDA 12.0 (525) or later"
-_BROKEN = (
-    "earlier work on this device failed, and the process can no longer use it: run it with "
-    "compute-sanitizer to find the failure"
-)
-_OTHER = (
-    "the stream may be destroyed, or belong to another device: a stream, its events and its memory "
-    "must be on one device"
-)
-_CAPTURE = (
-    "a CUDA graph is being captured: pass the stream that captures, not the legacy default stream "
-    "(1, or None)"
-)
 
-#: Remedies, by the number of the error.
+#: Error numbers -> the remedy.
 ADVICE = {
-    2: "free memory of the device: delete arrays, and empty the caches of the array libraries",
-    3: "CUDA cannot be used in a forked child of a process that used it: start processes with "
+    (2,): "free memory of the device: delete arrays, and empty the caches of the array libraries",
+    (3,): "CUDA cannot be used in a forked child of a process that used it: start processes with "
     "multiprocessing's 'spawn' or 'forkserver'",
-    4: "the process is ending",
-    34: "libcuda.so.1 is the stub of a CUDA toolkit: put the driver's before it on the library "
-    "path",
-    35: _UPGRADE,
-    46: "another process uses the device exclusively",
-    100: "nvidia-smi lists the devices; CUDA_VISIBLE_DEVICES may hide them",
-    101: "CUDA_VISIBLE_DEVICES may hide devices and renumber them",
-    201: _OTHER,
-    209: "arraybridge's kernels need compute capability 7.5 or later",
-    222: _UPGRADE,
-    400: _OTHER,
-    **dict.fromkeys((700, 710, 714, 715, 716, 717, 718, 719), _BROKEN),
-    709: "the device's primary context was reset: start a new process",
-    803: "the versions of the driver's library and its kernel module differ: restart the machine",
-    804: "the CUDA compatibility package does not support this device: remove it from the library "
-    "path",
-    900: _CAPTURE,
-    901: "an earlier call invalidated the capture of a CUDA graph: begin it again",
-    905: "the capturing stream would wait for work outside of the graph: capture that work too, or "
-    "wait for it before the capture begins",
-    906: _CAPTURE,
-    907: "the event belongs to the capture of another CUDA graph",
-    908: "another thread began the capture",
+    (35, 222): _UPGRADE,
+    (100, 101): "nvidia-smi lists the devices; CUDA_VISIBLE_DEVICES may hide and renumber them",
+    (201, 400): "the stream may be destroyed, or belong to another device: a stream, its events "
+    "and its memory must be on one device",
+    (209,): "arraybridge's kernels need compute capability 7.5 or later",
+    (700, 709, 710, *range(714, 720)): "earlier work on this device failed, and the process can no "
+    "longer use it: run it with compute-sanitizer to find the failure",
+    (803, 804): "the driver's library does not fit its kernel module or this device: restart the "
+    "machine, or remove the compatibility package from the library path",
+    (900, 906): "a CUDA graph is being captured: pass the stream that captures, not the legacy "
+    "default stream (1, or None)",
+    (905,): "the capturing stream would wait for work outside of the graph: capture that work too, "
+    "or wait for it before the capture begins",
 }
 
 
@@ -183,11 +159,18 @@ class Driver:
         self.cuDriverGetVersion(version)
         return version.value
 
+    def problem(self) -> str | None:
+        """Return why the driver is too old; None if it is not."""
+        major, minor = divmod(self.version, 1000)
+        if self.version >= OLDEST_DRIVER:
+            return None
+        return f"NVIDIA's driver is too old: it has CUDA {major}.{minor // 10}: {_UPGRADE}"
+
     def start(self) -> None:
         """Call ``cuInit`` once; check that the driver works and is not too old."""
         if self.started:
             return
-        old = _too_old(self.version)
+        old = self.problem()
         if old:
             raise CUDAError(f"cuDriverGetVersion: {old}", "cuDriverGetVersion", 35)
         self.cuInit(0)
@@ -196,22 +179,17 @@ class Driver:
 
 def failed(driver: Driver, call: str, code: int) -> CUDAError:
     """Make the error for a code that a call returned, with the driver's name and description."""
-    name = _text(driver, "cuGetErrorName", code)
-    words = f"{name} ({code})" if name else f"error {code}"
-    meaning = _text(driver, "cuGetErrorString", code)
-    text = f"{call}: {words}{f', {meaning}' if meaning else ''}"
-    if code in ADVICE:
-        text += f". {ADVICE[code][:1].upper()}{ADVICE[code][1:]}"
+    name, meaning = (_text(driver, get, code) for get in ("cuGetErrorName", "cuGetErrorString"))
+    text = f"{call}: {name or 'error'} ({code}){f', {meaning}' if meaning else ''}"
+    advice = next((text for codes, text in ADVICE.items() if code in codes), "")
+    text += advice and f". {advice[:1].upper()}{advice[1:]}"
     return (CUDAMemoryError if code == 2 else CUDAError)(text, call, code)
 
 
 def _text(driver: Driver, function: str, code: int) -> str:
     """Return the driver's text for an error; "" if it does not know it."""
     text = c_char_p()
-    try:
-        unknown = driver.unchecked(function)(code, text)
-    except CUDAError:  # the function is missing
-        return ""
+    unknown = driver.unchecked(function)(code, text)
     return "" if unknown else (text.value or b"").decode(errors="replace")
 
 
@@ -231,10 +209,9 @@ _forget: list[Callable[[], None]] = []
 def _load() -> Driver:
     global _driver
     if _forked:
-        raise CUDAError(f"cuInit: {ADVICE[3]}", "cuInit", 3)
-    names = _NAMES.get(sys.platform, _LINUX)
+        raise CUDAError(f"cuInit: {ADVICE[3,]}", "cuInit", 3)
     errors = []
-    for name in names:
+    for name in _NAMES:
         try:
             library = ctypes.CDLL(name)
         except OSError as error:
@@ -242,7 +219,7 @@ def _load() -> Driver:
         else:
             _driver = _driver or Driver(_symbols(library))
             return _driver
-    raise CUDAError(f"no NVIDIA driver was found ({errors[0]}): {_UPGRADE}", names[0], None)
+    raise CUDAError(f"no NVIDIA driver was found ({errors[0]}): {_UPGRADE}", _NAMES[0], None)
 
 
 def _symbols(library: ctypes.CDLL) -> Callable[[str], int]:
@@ -255,19 +232,10 @@ def _symbols(library: ctypes.CDLL) -> Callable[[str], int]:
     return lookup
 
 
-def _too_old(version: int) -> str | None:
-    if version >= OLDEST_DRIVER:
-        return None
-    return (
-        f"NVIDIA's driver is too old: it has CUDA {version // 1000}.{version % 1000 // 10}: "
-        f"{_UPGRADE}"
-    )
-
-
 def problem() -> str | None:
     """Return why the driver cannot be used, without starting it; None if it seems usable."""
     try:
-        return _too_old(installed().version)
+        return installed().problem()
     except CUDAError as error:
         return str(error)
 

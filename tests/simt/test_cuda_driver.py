@@ -200,12 +200,12 @@ class TestErrors:
             return
         del given["dst"], given["src"]
         with pytest.raises(error, match=message):
-            cuda.describe(**given)
+            cuda.plans(**given)
 
 
 class TestDriver:
     def test_none(self, monkeypatch):
-        monkeypatch.setattr(driver, "_NAMES", {sys.platform: ("libno-such-driver.so.1",)})
+        monkeypatch.setattr(driver, "_NAMES", ("libno-such-driver.so.1",))
         driver.install(None)
         assert "no NVIDIA driver was found (libno-such-driver.so.1" in str(cuda.unavailable())
         with pytest.raises(cuda.CUDAError, match="install NVIDIA's driver") as caught:
