@@ -1,7 +1,6 @@
 """CUDA's driver through a stub: calls, their order and streams, and errors, each with a remedy."""
 
 import os
-import sys
 import threading
 import weakref
 from time import sleep

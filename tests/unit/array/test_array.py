@@ -117,7 +117,7 @@ class TestExport:
 
     def test_a_stream_of_a_gpu(self):
         gpu = ab.from_pointer(0x1000, (2,), "float32", device="cuda")
-        with pytest.raises(ValueError, match="stream=0 is not a stream"):
+        with pytest.raises(ValueError, match="ambiguous"):
             gpu.__dlpack__(stream=0)
         gpu.__dlpack__(stream=1)
 
