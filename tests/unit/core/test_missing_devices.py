@@ -7,7 +7,6 @@ CPU refuse the same calls in other words.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
