@@ -65,15 +65,13 @@ class OnnxRuntime(Library):
         return issubclass(array_type, OrtValue | onnxruntime.SparseTensor)
 
     def describe(self, x: onnxruntime.OrtValue) -> TensorInfo:
-        refused = _no_tensor(x)
-        if refused is not None:
-            return TensorInfo("onnxruntime", 0, 0, (), (), NO_DTYPE, CPU, refused=refused)
-        code, shape = x.element_type(), tuple(x.shape())
-        dtype = _dlpack_dtypes.get(code)
+        if isinstance(x, onnxruntime.SparseTensor) or not x.is_tensor():
+            why = f"a value of type {x.data_type()} is no dense tensor: convert those in it"
+            return TensorInfo("onnxruntime", 0, 0, (), (), NO_DTYPE, CPU, refused=why)
+        shape, dtype = tuple(x.shape()), _dlpack_dtypes.get(x.element_type())
         if dtype is None:
-            return TensorInfo(
-                "onnxruntime", 0, 0, shape, c_strides(shape), NO_DTYPE, CPU, refused=_refusal(x)
-            )
+            why = f"ONNX Runtime's {x.data_type()} has no DLPack type: pass x.numpy()"
+            return TensorInfo("onnxruntime", 0, 0, shape, (), NO_DTYPE, CPU, refused=why)
         given = x._numpy_obj  # may own this memory
         readonly = given is not None and not is_writable(given)
         data, place = x.data_ptr(), _place(x)
@@ -84,23 +82,6 @@ class OnnxRuntime(Library):
 
     def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> onnxruntime.OrtValue:
         return OrtValue(_from_capsule(to_capsule(tensor, versioned=False, move=move)))
-
-
-def _no_tensor(x: Any) -> str | None:
-    """Return why a value is no dense tensor, and what to pass; None if it is one."""
-    sparse = isinstance(x, onnxruntime.SparseTensor)
-    if not sparse and x.is_tensor():
-        return None
-    if sparse or x.is_sparse_tensor():
-        values = "x.values()" if sparse else "x.as_sparse_tensor().values()"
-        return f"a sparse tensor is not dense memory: pass its values, {values}, and its indices"
-    return f"a value of type {x.data_type()} is not a tensor: convert its tensors one by one"
-
-
-def _refusal(x: onnxruntime.OrtValue) -> str:
-    if x.data_type() == "tensor(string)":
-        return "strings have no DLPack type: pass them as NumPy's, x.numpy()"
-    return f"ONNX Runtime's {x.data_type()} has no DLPack type: cast it in the model"
 
 
 def _place(x: onnxruntime.OrtValue) -> Device:

@@ -64,7 +64,11 @@ class OpenVINO(Library):
         kind = x.element_type
         dtype = _dlpack_dtypes.get(kind)
         if dtype is None:
-            return TensorInfo("openvino", 0, 0, (), (), NO_DTYPE, CPU, refused=_refusal(kind))
+            why = (
+                f"OpenVINO's {kind.to_string()} has no DLPack type: pass its bytes, x.data, or the "
+                "strings in it, x.str_data"
+            )
+            return TensorInfo("openvino", 0, 0, (), (), NO_DTYPE, CPU, refused=why)
         data = x.data  # its shape takes a hundredth of the time of the tensor's own
         shape = data.shape
         steps, whole = in_elements(shape, data.strides, dtype.itemsize)
@@ -81,15 +85,6 @@ class OpenVINO(Library):
             tensor.pointer, (prod(shape) * tensor.dtype.itemsize,), _BYTE, owner=tensor.owner
         )
         return ov.Tensor(NUMPY.wrap(octets), shape, _ov_types[tensor.dtype])
-
-
-def _refusal(kind: Any) -> str:
-    name = kind.to_string()
-    if name == "string":
-        return "strings have no DLPack type: pass them as NumPy's, x.str_data"
-    if kind.is_static() and kind.bitwidth < 8:
-        return f"its {name} elements are packed: pass their bytes, x.data, which is linear"
-    return f"OpenVINO's {name} has no DLPack type: convert it in the model"
 
 
 def _from_numpy(x: np.ndarray) -> ov.Tensor:

@@ -24,20 +24,22 @@ from ..native import pyapi
 from .numpy.exchange import LIBRARY as NUMPY
 
 _UINT8, _BOOL = DataType.named("uint8"), DataType.named("bool")
+#: The dtypes of modes with one channel.
 _PLAIN = {
     "L": _UINT8,
+    "1": _BOOL,
     "I": DataType.named("int32"),
     "F": DataType.named("float32"),
     **dict.fromkeys(("I;16", "I;16L", "I;16N", "I;16B"), DataType.named("uint16")),
 }
-#: Mode -> the number of channels, and their distance in the four bytes of a pixel.
+#: Modes of several bytes: the number of channels, and their distance in the four bytes of a pixel.
 _CHANNELS = {
     **dict.fromkeys(("RGBA", "RGBX", "RGBa", "CMYK"), (4, 1)),
     **dict.fromkeys(("RGB", "YCbCr", "HSV"), (3, 1)),
     **dict.fromkeys(("LA", "La"), (2, 3)),
 }
+_PENDING = {"1": ("truth",), "I;16B": ("byteorder",)}
 _MODES = {"uint8": "L", "uint16": "I;16", "int32": "I", "float32": "F", "bool": "1"}
-_WITH_PALETTE = ("P", "PA")
 _OF_CHANNELS = {2: "LA", 3: "RGB", 4: "RGBA"}
 
 
@@ -86,32 +88,23 @@ class Pillow(Library):
         """Describe an image, and return what holds its memory."""
         mode = x.mode
         shape: tuple[int, ...] = x.height, x.width
-        if mode in _WITH_PALETTE:
-            return _refused(
-                shape,
-                "an image with a palette would lose it: pass its colors, x.convert('RGBA'), or "
-                "its indices, numpy.asarray(x)",
+        if mode not in _PLAIN and mode not in _CHANNELS:  # a palette, or LAB's signed channels
+            why = (
+                f"an image of mode {mode!r} has no dtype: pass its channels, "
+                "numpy.asarray(x), or the colors of its palette, x.convert('RGBA')"
             )
+            return TensorInfo("pillow", 0, 0, shape, (), NO_DTYPE, CPU, refused=why), None
         try:
             found = pixels(x)
         except ValueError as error:
             raise ConversionError(f"Pillow could not export the pixels ({error})") from error
         data, holder = found or (0, None)
-        pending = () if found else ("chunks",)
-        strides = c_strides(shape)
-        dtype = _PLAIN.get(mode, _UINT8)
+        pending = _PENDING.get(mode, ()) + (() if found else ("chunks",))
+        dtype, strides = _PLAIN.get(mode, _UINT8), c_strides(shape)
         if mode in _CHANNELS:
             channels, step = _CHANNELS[mode]
-            shape, strides = (*shape, channels), (4 * shape[1], 4, step)
-        elif mode == "1":
-            dtype, pending = _BOOL, ("truth", *pending)
-        elif mode == "I;16B":
-            pending = ("byteorder", *pending)
-        elif mode not in _PLAIN:  # LAB's two signed channels, stored with an offset
-            why = f"an image of mode {mode!r} has no dtype: pass numpy.asarray(x)"
-            return _refused(shape, why)
-        if not found:
-            strides = c_strides(shape)
+            shape = (*shape, channels)
+            strides = (4 * shape[1], 4, step) if found else c_strides(shape)
         # The lightness of LA is stored three times: writing to one would not change the others.
         readonly = bool(x.readonly) or mode in ("LA", "La")
         info = TensorInfo("pillow", data, 0, shape, strides, dtype, CPU, readonly, pending=pending)
@@ -134,9 +127,8 @@ class Pillow(Library):
             return Image.new(mode, (width, height))
         if mode in ("L", "RGBA", "I;16", "I", "F"):
             return _shared(array, mode)
-        image = Image.new(mode, (width, height))
-        _fill(image, array)
-        return image
+        raw = "1;8" if mode == "1" else mode
+        return Image.frombytes(mode, (width, height), np.ascontiguousarray(array), "raw", raw, 0, 1)
 
     def resolve(self, x: Image.Image) -> np.ndarray:
         """Copy the pixels by Pillow, which decodes what a dtype cannot describe."""
@@ -147,11 +139,6 @@ class Pillow(Library):
 
     def copy_small(self, x: Image.Image) -> Image.Image:
         return x.copy()  # of any size: the mode is more than the dtype
-
-
-def _refused(shape: tuple[int, ...], why: str) -> tuple[TensorInfo, None]:
-    strides = c_strides(shape)
-    return TensorInfo("pillow", 0, 0, shape, strides, NO_DTYPE, CPU, refused=why), None
 
 
 _COPIED = Pillow.accepts._replace(copied=frozenset({"uint8"}))
@@ -176,29 +163,6 @@ def _shared(array: np.ndarray, mode: str) -> Image.Image:
     image = Image.Image()._new(core)
     image.readonly = int(not array.flags.writeable)
     return image
-
-
-def _fill(image: Image.Image, array: np.ndarray) -> None:
-    """Copy an array, of any layout, to the pixels of a new image."""
-    found = pixels(image)
-    if found is None:  # larger than one of Pillow's blocks
-        raw = image.mode if array.dtype != np.bool_ else "1;8"
-        image.frombytes(np.ascontiguousarray(array), "raw", raw, 0, 1)
-        return
-    shape: tuple[int, ...] = array.shape[:2]
-    if array.dtype == np.bool_:
-        strides: tuple[int, ...] = c_strides(shape)
-    else:
-        shape, strides = (*shape, 4), (4 * shape[1], 4, 1)
-    there = ManagedTensor.adopt(found[0], shape, _UINT8, owner=found[1], strides=strides)
-    target = NUMPY.wrap(there)
-    if array.dtype == np.bool_:
-        np.multiply(array, 255, out=target, dtype=np.uint8)
-    elif array.shape[2] == 2:  # the lightness three times, and the transparency
-        target[..., :3] = array[..., :1]
-        target[..., 3] = array[..., 1]
-    elif not NUMPY.assign(target[..., :3], array):
-        target[..., :3] = array
 
 
 def _from_numpy(x: np.ndarray) -> Image.Image:

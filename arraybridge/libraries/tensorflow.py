@@ -36,7 +36,6 @@ _COPIED = frozenset(
 _numbers = frozenset(getattr(tf, name) for name in _NAMES) | frozenset(
     getattr(tf.dtypes.experimental, name) for name in _COPIED
 )
-_QUANTIZED = frozenset(tf.dtypes.QUANTIZED_DTYPES)
 _DEVICE_NAME = re.compile(r"[/:](?P<kind>CPU|GPU)(:(?P<number>\d+))?$", re.IGNORECASE)
 _GPU = DeviceType.ROCM if tf.test.is_built_with_rocm() else DeviceType.CUDA
 _gpus = tf.test.is_built_with_cuda() or tf.test.is_built_with_rocm()
@@ -167,16 +166,10 @@ def _eager(x: Any) -> tf.Tensor:
             "or go through tf.py_function"
         )
     if x.dtype not in _numbers:
-        raise ConversionError(f"{x.dtype.name} tensors hold no plain numbers: {_remedy(x.dtype)}")
+        raise ConversionError(
+            f"{x.dtype.name} tensors hold no plain numbers: decode, parse or tf.bitcast them first"
+        )
     return x
-
-
-def _remedy(dtype: tf.DType) -> str:
-    if dtype in _QUANTIZED:
-        return f"pass tf.bitcast(x, tf.{dtype.name.replace('q', '', 1)})"
-    if dtype == tf.string:
-        return "decode or parse them first, tf.strings.to_number(x)"
-    return "read the values that they refer to first"
 
 
 def _view(x: tf.Tensor) -> np.ndarray:

@@ -52,16 +52,10 @@ class TvmFfi(Library):
         dtypes=_names(),
         devices=frozenset(DeviceType),
         cpus=2**31,
-        remedies={
-            **dict.fromkeys(
-                ("complex32", "complex64", "complex128"),
-                "pass its real and imaginary parts, a view with a last axis of 2",
-            ),
-            **dict.fromkeys(
-                ("int2", "int4", "uint2", "uint4", *_PACKED[-3:]),
-                "its sub-byte elements are packed, but these take a byte each; pass a uint8 view",
-            ),
-        },
+        remedies=dict.fromkeys(
+            ("complex32", "complex64", "complex128"),
+            "pass its real and imaginary parts, a view with a last axis of 2",
+        ),
     )
 
     def owns(self, array_type: type) -> bool:

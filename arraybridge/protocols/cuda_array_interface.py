@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..core.library import Library
 from ..core.records import Accepts, ConversionError, TensorInfo
-from ..dlpack import DataType, Device, DeviceType, MalformedTensorError, ManagedTensor, c_strides
+from ..dlpack import Device, DeviceType, MalformedTensorError, ManagedTensor, c_strides
 from ..kernels.cuda import context
 from ..kernels.cuda.driver import CUDAError
 from ..layout import in_bytes, in_elements
@@ -65,47 +66,40 @@ def tensor_of(
     """
     if interface is None:
         interface = x.__cuda_array_interface__
-    kind = type(x).__name__
+    name = type(x).__name__
     try:
-        version, shape, typestr = interface["version"], interface["shape"], interface["typestr"]
-        pointer, readonly = interface["data"]
+        shape, (pointer, readonly) = tuple(map(index, interface["shape"])), interface["data"]
+        strides = interface.get("strides")
+        strides = None if strides is None else tuple(map(index, strides))
+        pointer, dtype = index(pointer), np.dtype(interface["typestr"])
+        # Stream 0 is forbidden: it could mean either default stream.
+        if not 0 <= index(interface["version"]) <= 3 or interface.get("stream") == 0:
+            raise ValueError("expected a version up to 3, and a stream other than 0")
+        if strides is not None and len(strides) != len(shape):
+            raise ValueError(f"strides {strides} for shape {shape}")
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedTensorError(
-            f"{kind}.__cuda_array_interface__ is incomplete or malformed ({error}); expected "
-            "version, shape, typestr and data=(pointer, readonly)"
+            f"{name}.__cuda_array_interface__ is malformed ({error!r}): {dict(interface)}"
         ) from error
-    if not isinstance(version, int) or not 0 <= version <= 3:
-        raise MalformedTensorError(
-            f"{kind} has version {version!r} of the CUDA array interface; expected 0 to 3"
-        )
     if interface.get("mask") is not None:
         raise ConversionError(
-            f"{kind} has a mask, which would be lost: convert x.data, or fill it first"
+            f"{name} has a mask, which would be lost: convert x.data, or fill it first"
         )
-    stream = interface.get("stream")
-    if stream == 0:  # the interface forbids it: it could mean either default stream
-        raise MalformedTensorError(f"{kind} has stream 0; expected None, 1, 2 or a handle")
-    if not _integers(shape) or not isinstance(pointer, int):
-        raise MalformedTensorError(
-            f"{kind} has shape {shape!r} and data {pointer!r}; expected integers"
+    found = dlpack_dtype(dtype)
+    if found is None or not dtype.isnative:
+        raise ConversionError(
+            f"{name} has elements of type {dtype.str}: swap their bytes, pass fields or bytes"
         )
-    dtype, itemsize = _dtype(kind, typestr)
-    strides = interface.get("strides")
-    if strides is None:
-        steps = c_strides(shape)
-    elif not _integers(strides) or len(strides) != len(shape):
-        raise MalformedTensorError(f"{kind} has strides {strides!r} for shape {shape}")
-    else:
-        steps, whole = in_elements(tuple(shape), tuple(strides), itemsize)
-        if not whole:
-            raise ConversionError(
-                f"{kind} has strides {strides} (bytes), not multiples of its item size {itemsize}, "
-                "which DLPack does not support: make it contiguous first"
-            )
+    steps, whole = in_elements(shape, strides, dtype.itemsize) if strides else (c_strides(shape), 1)
+    if not whole:
+        raise ConversionError(
+            f"{name} has strides {strides} (bytes), not multiples of its item size "
+            f"{dtype.itemsize}, which DLPack does not support: make it contiguous first"
+        )
     return ManagedTensor.adopt(
         pointer,
         shape,
-        dtype,
+        found,
         owner=x,
         strides=steps,
         device=device or device_of_pointer(pointer),
@@ -135,29 +129,6 @@ def interface_of(tensor: ManagedTensor, stream: int | None = None) -> dict[str, 
         "stream": stream,
         "version": 3,
     }
-
-
-def _integers(values: object) -> bool:
-    return isinstance(values, tuple) and all(isinstance(value, int) for value in values)
-
-
-def _dtype(kind: str, typestr: str) -> tuple[DataType, int]:
-    """Return (data type, item size in bytes) of a type string."""
-    try:
-        dtype = np.dtype(typestr)
-    except TypeError as error:
-        raise MalformedTensorError(f"{kind} has typestr {typestr!r}: {error}") from error
-    if not dtype.isnative:
-        raise ConversionError(
-            f"{kind} has elements of the other byte order ({typestr}): swap them first"
-        )
-    found = dlpack_dtype(dtype)
-    if found is None:
-        raise ConversionError(
-            f"{kind} has elements of type {typestr}, which DLPack does not have: pass its "
-            "fields, or its bytes as uint8"
-        )
-    return found, dtype.itemsize
 
 
 def device_of_pointer(pointer: int) -> Device:

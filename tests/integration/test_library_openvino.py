@@ -88,16 +88,16 @@ def test_a_region_is_a_strided_view():
 def test_packed_elements_are_refused_with_the_remedy(kind):
     x = ov.Tensor(getattr(ov.Type, kind), [16])
     x.data[...] = np.arange(x.data.size)
-    with pytest.raises(ab.ConversionError, match=f"its {kind} elements are packed") as caught:
+    with pytest.raises(ab.ConversionError, match=f"{kind} has no DLPack type") as caught:
         ab.convert(x, "numpy")
-    assert "pass their bytes, x.data" in str(caught.value)
+    assert "pass its bytes, x.data" in str(caught.value)
     assert ab.convert(x.data, "torch").tolist() == list(range(x.data.size))
 
 
 def test_strings_are_refused_with_the_remedy():
     x = ov.Tensor(np.array(["a", "bc"]))
     for to in ("numpy", "torch"):
-        with pytest.raises(ab.ConversionError, match=r"strings have no DLPack type.*x\.str_data"):
+        with pytest.raises(ab.ConversionError, match=r"string has no DLPack type.*x\.str_data"):
             ab.convert(x, to)
     assert x.str_data.tolist() == ["a", "bc"]
 

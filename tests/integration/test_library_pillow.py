@@ -135,7 +135,7 @@ def test_a_palette_is_not_dropped():
     for odd in (image, image.convert("PA")):
         for to in ("numpy", "torch", "jax"):
             assert ab.explain(odd, to).kind == "refuse"
-            with pytest.raises(ab.ConversionError, match="would lose it: pass its colors"):
+            with pytest.raises(ab.ConversionError, match=r"palette, x.convert\('RGBA'\)"):
                 ab.convert(odd, to, copy=True)
     x = image
     colors, indices = x.convert("RGBA"), np.asarray(x)
@@ -145,7 +145,7 @@ def test_a_palette_is_not_dropped():
 
 def test_signed_channels_with_an_offset_are_refused():
     image = Image.new("LAB", (4, 3), (5, 130, 2))
-    with pytest.raises(ab.ConversionError, match=r"pass numpy.asarray\(x\)"):
+    with pytest.raises(ab.ConversionError, match=r"pass its channels, numpy.asarray\(x\)"):
         ab.convert(image, "torch")
     assert ab.convert(np.asarray(image), "torch").shape == (3, 4, 3)
 
