@@ -152,9 +152,8 @@ def to_torch(x: Any, mesh: Any = None, **options: Any) -> Any:
     Raises
     ------
     ConversionError
-        If placements cannot express the split, such as ``PartitionSpec(("b", "a"))`` on a mesh of
-        ``("a", "b")``; if this process does not hold the part of its rank; or if a shard cannot be
-        converted.
+        If the target cannot express the split; if this process does not hold the part of its rank;
+        or if a shard cannot be converted.
 
     Examples
     --------
@@ -176,7 +175,9 @@ def to_torch(x: Any, mesh: Any = None, **options: Any) -> Any:
 
 
 def to_jax(x: Any, mesh: Any = None, **options: Any) -> Any:
-    """Convert a sharded array to a ``jax.Array``; each process converts its own shards.
+    """Convert a ``DTensor`` or a Dask array to a ``jax.Array``; each process converts its shards.
+
+    Errors are as in :func:`to_torch`; partial and unequal shards are a ConversionError, too.
 
     Parameters
     ----------
@@ -185,18 +186,13 @@ def to_jax(x: Any, mesh: Any = None, **options: Any) -> Any:
     mesh : jax.sharding.Mesh, optional
         As for :func:`to_torch`; axes without names become ``"axis_0"`` and so on.
     **options
-        As for :func:`to_torch`. Memory that may still be written is copied unless ``copy=False``.
-        Shards that are not in C order are always copied, because JAX has one order for all shards.
+        As for :func:`to_torch`. Memory that may still be written is copied unless ``copy=False``,
+        and shards that are not in C order always, because JAX has one order for all shards.
 
     Returns
     -------
     jax.Array
         With a ``NamedSharding``.
-
-    Raises
-    ------
-    ConversionError
-        If the placements are ``Partial``, the shards have unequal sizes, or as in :func:`to_torch`.
 
     Examples
     --------
@@ -221,11 +217,6 @@ def to_dask(x: Any) -> Any:
     dask.array.Array
         One block per shard.
 
-    Raises
-    ------
-    ConversionError
-        If this process does not hold all parts.
-
     Examples
     --------
     >>> import arraybridge as ab
@@ -238,7 +229,7 @@ def to_dask(x: Any) -> Any:
 
 
 def shards(x: Any) -> list[tuple[Index, object, Array]]:
-    """List the shards of an array that this process holds, each as an Array on its memory.
+    """List the shards that this process holds: index, device, and an Array on the memory.
 
     Parameters
     ----------
@@ -265,7 +256,7 @@ def shards(x: Any) -> list[tuple[Index, object, Array]]:
 
 
 def explain(x: Any, to: object, **options: Any) -> list[tuple[Index, object, Route]]:
-    """Return the route that each shard of this process would take.
+    """List the routes that the shards of this process would take to ``"torch"`` or ``"jax"``.
 
     Parameters
     ----------
@@ -280,11 +271,6 @@ def explain(x: Any, to: object, **options: Any) -> list[tuple[Index, object, Rou
     -------
     list of (index, device, Route)
         One entry per shard.
-
-    Raises
-    ------
-    ConversionError
-        If the target cannot express the split.
 
     Examples
     --------

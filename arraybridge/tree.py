@@ -219,6 +219,16 @@ def explain(
 def leaves(tree: Any) -> dict[str, Any]:
     """Return the leaves of a tree by path: the arrays, and all else that is no container.
 
+    Parameters
+    ----------
+    tree : container or array
+        See :mod:`arraybridge.tree`.
+
+    Returns
+    -------
+    dict of str to object
+        In the order of the tree.
+
     Examples
     --------
     >>> import arraybridge as ab
