@@ -33,7 +33,12 @@ def trained() -> torch.nn.Module:
 
 def main() -> None:
     """Descend from random positions, and print where they end."""
-    energy = ab.adapt("torch", differentiable=True)(trained())
+
+    def number(places: Any) -> Any:
+        """Describe the result: one energy for each position."""
+        return jax.ShapeDtypeStruct((*places.shape[:-1], 1), places.dtype)
+
+    energy = ab.adapt("torch", differentiable=True, callback=number)(trained())
 
     def descent(places: Any) -> Any:
         def step(places: Any, _: None) -> Any:

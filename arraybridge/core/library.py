@@ -147,14 +147,6 @@ class Memory(Arrays):
         """
         return False
 
-    def address(self, x: Any) -> int:
-        """Return the address of the first element of an array, quickly.
-
-        Define it if arrays can be given other memory (``x.data = ...``): `arraybridge.adapt` then
-        checks whether a function did so.
-        """
-        raise NotImplementedError
-
     def extent(self, x: Any) -> tuple[int, int]:
         """Return the start and end addresses of the elements of an array, quickly.
 
@@ -368,12 +360,13 @@ class Computing(Arrays):
         """
         return None
 
-    def differentiation(self) -> Any:
-        """Return its ``Differentiation`` (see `arraybridge.adapting.autograd`), or None.
+    def tracks(self, x: Any) -> bool:
+        """Return whether the library tracks an array, so that a conversion would lose something."""
+        return False
 
-        With None, ``adapt(..., differentiable=True)`` is an error for its functions.
-        """
-        return None
+    def operation(self, adapted: Any, args: Any, kwargs: Any) -> Any:
+        """Call an adapted function of another library as an operation on tracked arrays."""
+        raise NotImplementedError
 
     def supports(self, x: Any) -> bool:
         """Return whether an Array may wrap ``x``, quickly: every ``from_dlpack`` calls it.

@@ -29,7 +29,6 @@ class Entry(NamedTuple):
     # The kinds of devices on which it computes for arrays without a library, and what to install
     # for that.
     computes: Mapping[str, str] = {}
-    differentiates: bool = False  # whether ``Library.differentiation`` supports anything
     distribution: str = ""  # the entry point's; see `core.entry_points`
 
 
@@ -176,13 +175,6 @@ def imported_libraries() -> list[Library]:
 def registered_names() -> list[str]:
     """List the names of the libraries that users registered, in alphabetical order."""
     return sorted(_registered)
-
-
-def differentiates(name: str) -> bool:
-    """Whether a library has gradients, without loading one of the table."""
-    if name in _registered or _entries[name].distribution:
-        return library_named(name).differentiation() is not None
-    return _entries[name].differentiates
 
 
 def forget() -> None:

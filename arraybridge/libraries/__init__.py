@@ -22,8 +22,8 @@ _TORCH = {"cuda": "a CUDA build of PyTorch", "rocm": "a ROCm build of PyTorch"}
 LIBRARIES = (
     Entry("numpy", "numpy", ("ml_dtypes",), synonyms=("array_api_compat",), nicknames=("np",)),
     Entry("cupy", "cupy-cuda12x", nicknames=("cp",), computes=_CUPY),
-    Entry("torch", "torch", computes=_TORCH, differentiates=True),
-    Entry("jax", "jax", ("jaxlib",), nicknames=("jnp",), differentiates=True),
+    Entry("torch", "torch", computes=_TORCH),
+    Entry("jax", "jax", ("jaxlib",), nicknames=("jnp",)),
     Entry("numba", "numba-cuda"),
     Entry("dpnp", "dpnp", ("dpctl",), computes={"oneapi": "dpnp"}),
     Entry("pyarrow", "pyarrow", synonyms=("arrow",), nicknames=("pa",)),

@@ -138,10 +138,6 @@ class Paddle(Library):
             return self._exported(x)
         return x
 
-    def address(self, x: paddle.Tensor) -> int:
-        address: int = x.data_ptr()
-        return address
-
     def memory_owner(self, x: paddle.Tensor, info: TensorInfo) -> object:
         """Return Paddle's own export, which keeps the allocation alive.
 

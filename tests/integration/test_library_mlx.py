@@ -47,7 +47,7 @@ def test_inside_compile_is_refused_with_the_remedy() -> None:
     assert mx.compile(function)(mx.ones(3)).tolist() == [2.0] * 3
 
 
-def test_what_a_function_writes_reaches_the_caller():
+def test_what_a_function_writes_is_in_its_result():
     """Its arrays are copies, which an assignment gives other memory."""
 
     def assigned(x):
@@ -60,8 +60,6 @@ def test_what_a_function_writes_reaches_the_caller():
 
     for function in (assigned, added):
         for x in (np.arange(3, dtype="f4"), np.arange(3, dtype="f4")[::-1]):
-            expected = function(x.copy())
-            assert ab.adapt("mlx")(function)(x) is x
-            np.testing.assert_array_equal(x, expected)
-            assert ab.adapt("mlx")(lambda x, f=function: (f(x), None)[1])(x) is None
-            np.testing.assert_array_equal(x, function(expected))
+            expected, before = function(x.copy()), x.copy()
+            np.testing.assert_array_equal(ab.adapt("mlx")(function)(x), expected)
+            np.testing.assert_array_equal(x, before)

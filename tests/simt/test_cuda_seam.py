@@ -97,7 +97,6 @@ def test_every_function_goes_through_the_seam(gpu, a):
         lambda: ab.contiguous(ab.from_dlpack(x)).native,
         lambda: ab.convert(x, "gpua", copy=True),
         lambda: ab.from_dlpack(x, copy=True).native,
-        lambda: ab.adapt("gpua", copy=True)(lambda y: y)(x),
         lambda: ab.contiguous(x, out=out),
         lambda: ab.copyto(out, x) or out,
     ]

@@ -242,10 +242,17 @@ class Jax(Library):
 
         return sharding
 
-    def differentiation(self) -> Any:
-        from .gradients import GRADIENTS
+    def tracks(self, x: Any) -> bool:
+        return isinstance(x, jax.core.Tracer)
 
-        return GRADIENTS
+    def operation(self, adapted: Any, args: Any, kwargs: Any) -> Any:
+        if adapted.options["differentiable"]:
+            from ..torch import gradients
+
+            return gradients.call_with_tracers(adapted, args, kwargs)
+        from . import callbacks
+
+        return callbacks.call(adapted, args, kwargs)
 
     def array_class(self) -> Any:
         from .array import JaxArray

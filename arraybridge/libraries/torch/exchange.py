@@ -319,8 +319,6 @@ class Torch(Library):
             pending=pending, refused=refused, tracked=tracked,
         )  # fmt: skip
 
-    address = staticmethod(torch.Tensor.data_ptr)
-
     def extent(self, x: torch.Tensor) -> tuple[int, int]:
         if not x.is_contiguous():
             return super().extent(x)
@@ -536,10 +534,13 @@ class Torch(Library):
 
         return sharding
 
-    def differentiation(self) -> Any:
-        from .gradients import GRADIENTS
+    def tracks(self, x: torch.Tensor) -> bool:
+        return x.requires_grad
 
-        return GRADIENTS
+    def operation(self, adapted: Any, args: Any, kwargs: Any) -> Any:
+        from . import gradients
+
+        return gradients.call_with_tensors(adapted, args, kwargs)
 
     def array_class(self) -> Any:
         from .array import TorchArray

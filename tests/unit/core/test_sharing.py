@@ -138,7 +138,6 @@ def test_every_way_in_does_the_same():
             assert address(way(given)) != x.ctypes.data
     shared = [
         lambda: ab.unify(model, x, copy=False)[2],
-        lambda: ab.adapt("jax", copy=False, result="function")(lambda x: x)(x),
         lambda: xp.from_dlpack(x).native,  # as the standard has it
         lambda: xp.from_dlpack(ab.from_dlpack(x)).native,
         lambda: xp.from_dlpack(x, copy=False).native,

@@ -1,0 +1,205 @@
+"""adapt: arrays in the result become the caller's, and an argument that is returned is itself."""
+
+from __future__ import annotations
+
+import random
+import warnings
+
+import jax
+import numpy as np
+import pytest
+import scipy.ndimage
+import scipy.special
+import scipy.stats
+
+import arraybridge as ab
+from tests.support.optional import optional
+from tests.unit.adapt.test_adapt_arguments import CALLERS, X
+
+torch = optional("torch")
+
+
+class TestKind:
+    @pytest.mark.parametrize(
+        ("function", "options"),
+        [
+            (scipy.ndimage.gaussian_filter, {"sigma": 1.0}),
+            (scipy.special.erf, {}),
+            (np.add, {"x2": 1}),
+        ],
+    )
+    @pytest.mark.parametrize("name", [name for name in CALLERS if name not in ("conj", "pyarrow")])
+    def test_functions_of_others(self, name, function, options):
+        given = CALLERS[name]()
+        expected = function(ab.convert(CALLERS[name](), "numpy"), *options.values())
+        result = ab.adapt("numpy")(function)(given, *options.values())
+        nobodys = name in ("DLPack only", "capsule")
+        assert type(result) is (np.ndarray if nobodys else type(given))
+        np.testing.assert_array_equal(ab.convert(result, "numpy"), expected)
+
+    def test_the_first_array(self):
+        x, t, j = np.ones(2), torch.ones(2), jax.numpy.ones(2)
+        new = ab.adapt("numpy")(lambda *_, **__: np.zeros(2, "f4"))
+        assert type(new(t, x)) is torch.Tensor
+        assert type(new(x, t)) is np.ndarray
+        assert type(new(1, [None, {"a": j}], k=t)) is type(j)
+        assert type(new(k=t)) is torch.Tensor
+        assert type(new(ab.from_dlpack(t), x)) is type(ab.from_dlpack(t))
+        assert type(new()) is np.ndarray
+
+    def test_result(self):
+        x, t = np.ones(2), torch.ones(2)
+        assert type(ab.adapt("numpy", result="function")(np.negative)(t)) is np.ndarray
+        assert type(ab.adapt("numpy", result="jax")(np.float32)(t)) is type(jax.numpy.ones(1))
+        assert type(ab.adapt("numpy", result=torch)(np.negative)(x)) is torch.Tensor
+        assert ab.adapt("numpy", result="torch")(lambda x: x)(t) is t
+        assert type(ab.adapt("numpy", result="function")(lambda x: x)(t)) is np.ndarray
+        assert type(ab.adapt("torch", result="numpy")(torch.arange)(3)) is np.ndarray
+
+    def test_containers_of_others(self):
+        t = torch.from_numpy(X.copy())
+        result = ab.adapt("numpy")(scipy.stats.ttest_1samp)(t, 0)
+        assert type(result) is type(scipy.stats.ttest_1samp(X, 0))
+        assert isinstance(result.pvalue, torch.Tensor)
+        labels, count = ab.adapt("numpy")(scipy.ndimage.label)(t > 5)
+        assert isinstance(labels, torch.Tensor)
+        assert (type(count), count) == (int, 1)
+        largest = ab.adapt("torch")(lambda x: torch.max(x, 0))(X)
+        assert type(largest.values) is np.ndarray
+
+    def test_a_third_library(self):
+        assert type(ab.adapt("numpy")(lambda x: torch.ones(2))(np.ones(1))) is np.ndarray
+
+    def test_gradients_and_tracers_of_the_own_library(self):
+        t = torch.ones(3, requires_grad=True)
+        product = ab.adapt("torch")(lambda a, b: (a * b).sum())
+        product(t, np.ones(3, "f4")).backward()
+        product(ab.from_dlpack(t), 1.0).native.backward()
+        assert t.grad.tolist() == [2, 2, 2]
+        total = ab.adapt("jax")(lambda a, b: (a + b).sum())
+        assert jax.jit(lambda a: total(a, np.ones(3, "f4")))(jax.numpy.ones(3)) == 6
+        assert jax.grad(lambda a: total(a, 1.0))(jax.numpy.ones(3)).tolist() == [1, 1, 1]
+
+    def test_errors_name_the_call(self):
+        with (
+            jax.enable_x64(False),
+            pytest.raises(ab.ConversionError, match="x64") as caught,
+        ):
+            ab.adapt("numpy")(lambda x: x.astype("f8"))(jax.numpy.ones(3))
+        assert "Raised for a result of" in caught.value.__notes__[0]
+        with pytest.raises(ab.ConversionError, match="gradients") as caught:
+            ab.adapt("torch")(torch.nn.Linear(3, 2))(np.ones(3, "f4"))
+        assert "torch.no_grad()" in caught.value.__notes__[1]
+
+
+def conj(v):
+    return torch.from_numpy(v.astype("c16")).conj()
+
+
+def put(x, name, value):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy advises against some
+        setattr(x, name, value)
+    return x
+
+
+ARRAYS = {
+    "contiguous": lambda v: v,
+    "flipped": lambda v: v[::-1],
+    "strided": lambda v: np.repeat(v, 2, 1)[:, ::2],
+    "transposed": lambda v: v.T.copy().T,
+    "swapped": lambda v: v.astype(">f8"),
+    "empty": lambda v: v[:0],
+    "read-only": lambda v: (v, v.setflags(write=False))[0],
+    "Array": ab.from_dlpack,
+    "torch": lambda v: torch.from_numpy(v),
+    "torch, strided": lambda v: torch.from_numpy(v.T.copy()).T,
+    "torch, conj": conj,
+    "Array of torch": lambda v: ab.from_dlpack(torch.from_numpy(v)),
+    "jax": lambda v: jax.numpy.asarray(v.astype("f4")),
+}
+
+
+class TestReturnedArguments:
+    @pytest.mark.parametrize("library", ["numpy", "torch"])
+    @pytest.mark.parametrize("name", ARRAYS)
+    def test_a_view_comes_back_itself(self, library, name):
+        x = ARRAYS[name](np.arange(9.0).reshape(3, 3))
+        box, alone = ab.adapt(library)(lambda x, also: ([x], also))(x, also=x)
+        copied = name in ("swapped", "torch, conj") or (
+            library == "torch" and name in ("flipped", "read-only", "jax")
+        )
+        own = isinstance(x, torch.Tensor) == (library == "torch") and not isinstance(x, ab.Array)
+        assert (box[0] is x) == (alone is x) == (own or not copied)
+        np.testing.assert_array_equal(ab.convert(alone, "numpy"), ab.convert(x, "numpy"))
+
+    @pytest.mark.parametrize("library", ["numpy", "torch"])
+    def test_out(self, library):
+        add = {"numpy": np.add, "torch": torch.add}[library]
+        for make in (np.zeros, torch.zeros, lambda n: ab.from_dlpack(torch.zeros(n))):
+            out = make(3)
+            assert ab.adapt(library)(add)(np.ones(3, "f4"), 1, out=out) is out
+            assert ab.convert(out, "numpy").tolist() == [2, 2, 2]
+
+    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize("library", ["numpy", "torch"])
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+    def test_chains_of_steps(self, library, seed):
+        """What the function makes of its argument in place is the result, or an error."""
+        draw = random.Random(f"{library} {seed}")
+        numbers = np.array([draw.randint(-4, 4) for _ in range(9)], "f8").reshape(3, 3)
+        for make in ARRAYS.values():
+            x, y = make(numbers.copy()), make(numbers.copy())
+            if isinstance(getattr(x, "native", x), torch.Tensor) == (library == "torch"):
+                continue  # the function gets the very array
+            steps = draw.choices(STEPS[library], k=draw.randint(1, 3))
+
+            def function(x, steps=steps):
+                for step in steps:
+                    step(x)
+                return x
+
+            own = ab.convert(y, library)
+            expected, error = ran(function, own)
+            result, refused = ran(ab.adapt(library)(function), x)
+            if refused is not None:
+                assert refused in (error, ab.ConversionError, ValueError)
+                continue
+            assert error is None
+            np.testing.assert_array_equal(ab.convert(result, "numpy"), np.asarray(expected))
+            same = ab.inspect(own).shape == ab.inspect(x).shape
+            assert result is not x or same
+
+
+STEPS = {
+    "torch": [
+        lambda x: x.mul_(2),
+        lambda x: torch.abs(x, out=x),
+        lambda x: x.t_(),
+        lambda x: x.unsqueeze_(0),
+        lambda x: x.squeeze_(),
+        lambda x: x[..., :1].zero_(),
+        lambda x: put(x, "data", x + 1),
+        lambda x: put(x, "data", x[..., 1:]),
+        lambda x: x.set_(x * 3),
+        lambda x: x + 1,
+    ],
+    "numpy": [
+        lambda x: x.__imul__(2),
+        lambda x: np.abs(x, out=x),
+        lambda x: x.sort(),
+        lambda x: put(x, "shape", (1, *x.shape)),
+        lambda x: put(x, "shape", x.shape[::-1]),
+        lambda x: put(x, "strides", x.strides[::-1]),
+        lambda x: x[..., :1].__isub__(5),
+        lambda x: np.add(x, 1),
+    ],
+}
+
+
+def ran(function, x):
+    """Return what a call returns, or the class of its error."""
+    try:
+        return function(x), None
+    except Exception as error:
+        return None, type(error)
