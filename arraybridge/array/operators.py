@@ -9,7 +9,6 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..native import C
 from .scalars import KINDS
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ class Operator(NamedTuple):
         return found
 
 
-# In the order of the slots in `native/operators.c`.
 OPERATORS = (
     Operator("lt", "less", "compare"),
     Operator("le", "less_equal", "compare"),
@@ -71,17 +69,6 @@ OPERATORS = (
 )
 
 
-class Slots:
-    """The base class of Arrays; the C extension's has operators for `in_c`."""
-
-    __slots__ = ("_native",)
-    _native: Any
-
-
-if C is not None and not TYPE_CHECKING:
-    Slots = C.Slots
-
-
 def methods(cls: Any) -> dict[str, Function]:
     """Make every operator's methods for the Arrays of one library."""
     table: dict[str, Function] = {}
@@ -100,25 +87,6 @@ def methods(cls: Any) -> dict[str, Function]:
 def function_of(op: Operator, cls: Any) -> Function:
     """Return the function of an operator on native arrays: the library's own if it is right."""
     return cls._operators.get(op.function) or op.plain  # type: ignore[no-any-return]
-
-
-def in_c(cls: Any) -> None:
-    """Put slots in C before a class's operators and its ``__getitem__``.
-
-    Only for NumPy: torch.compile can only trace Python, and the operators of other libraries are
-    too slow to gain.
-    """
-    if C is None:
-        return
-    own = vars(cls)
-    names = [f"__{op.name}__" for op in OPERATORS]
-    functions = (*(function_of(op, cls) for op in OPERATORS), None)
-    forward = (*(own[name] for name in names), cls.__getitem__)
-    reflected = (*(own.get(f"__r{op.name}__") for op in OPERATORS), None)
-    C.slots_of(cls, functions, forward, reflected)
-    for name, slot in vars(Slots).items():
-        if callable(slot):
-            setattr(cls, name, slot)
 
 
 def _method(function: Function, cls: Any, unary: bool = False) -> Function:
@@ -178,10 +146,11 @@ def _in_place(method: Function, op: Operator) -> Function:
     return in_place
 
 
-class ArrayObject(Slots):
+class ArrayObject:
     """Declares, for type checkers, what `methods`, `LibraryArray` and `device_namespace` define."""
 
-    __slots__ = ()
+    __slots__ = ("_native",)
+    _native: Any
 
     if TYPE_CHECKING:
 

@@ -18,7 +18,7 @@ PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size)
 static int execute(PyObject *module)
 {
     PyMethodDef *const methods[] = {ab_release_methods, ab_exports_methods, ab_lookup_methods,
-                                    ab_arrays_methods, ab_operators_methods, ab_threads_methods};
+                                    ab_arrays_methods, ab_threads_methods};
     static int made; /* the files' statics belong to the first */
     if (made++)
         return PyErr_SetString(PyExc_ImportError, "it is loaded once in a process"), -1;
@@ -30,7 +30,7 @@ static int execute(PyObject *module)
         if (PyModule_AddFunctions(module, methods[i]))
             return -1;
     ab_release_setup();
-    return ab_lookup_setup() || ab_operators_setup(module) || ab_threads_setup() ? -1 : 0;
+    return ab_lookup_setup() || ab_threads_setup() ? -1 : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -85,10 +85,9 @@ PyObject *ab_view(PyObject *records, PyObject *x, PyObject *to);
 
 /* Each file's functions, and its setup for a new module: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
-    ab_arrays_methods[], ab_operators_methods[], ab_threads_methods[];
+    ab_arrays_methods[], ab_threads_methods[];
 void ab_release_setup(void);
 int ab_lookup_setup(void);
-int ab_operators_setup(PyObject *module);
 int ab_threads_setup(void);
 
 #endif

@@ -8,7 +8,6 @@ from typing import Any
 import numpy
 
 from ...array.library_array import LibraryArray
-from ...array.operators import in_c
 from ...core.registry import own_library
 from ...core.table import OBSERVERS, notify_copy
 from ...ndarrays import PLAIN
@@ -101,5 +100,4 @@ class NumPyArray(LibraryArray):
         return other  # its dtype takes part in promotion, as in NumPy
 
 
-in_c(NumPyArray)
 defer_namespace(NumPyArray)
