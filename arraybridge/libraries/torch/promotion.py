@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import numpy
@@ -59,35 +59,29 @@ PROMOTED = _both_ways(
 )
 # For other pairs torch's own dtype is right, whatever their axes.
 _COMMON = _both_ways(_INTEGERS | _NUMBERS | _MIXED)
-# Dtypes that are promoted with no other; a dictionary, for torch.compile.
-_APART = _both_ways(
-    {
-        (narrow, other): narrow
-        for narrow, other in product(DLPACK_DTYPES, repeat=2)
-        if narrow is not other and str(narrow).startswith(("torch.float8", "torch.float4"))
-    }
-)
 
 
-def _common(a: torch.dtype, b: torch.dtype) -> torch.dtype | None:
-    """Return the common dtype, or raise; None if torch's functions find it themselves."""
+def common_dtype(a: torch.dtype, b: torch.dtype) -> torch.dtype:
+    """Return the common dtype of two."""
+    if a == b:
+        return a
     common = _COMMON.get((a, b))
-    if common is None and (a, b) in _APART:
-        raise TypeError(
-            f"PyTorch has no common data type of {a} and {b}: bring one array to the dtype of the "
-            "other, with astype"
-        )
+    if common is None:
+        if _is_small(a) or _is_small(b):  # promoted with no other
+            raise TypeError(f"PyTorch has no common data type of {a} and {b}: use astype")
+        common = torch.promote_types(a, b)
     return common
 
 
+def _is_small(dtype: torch.dtype) -> bool:
+    return str(dtype).startswith(("torch.float8", "torch.float4"))
+
+
 def promote_pair(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Convert two operands to their common dtype, if both are arrays and torch would not."""
-    if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor):
-        a, b = x1.dtype, x2.dtype
-        if a != b:
-            common = _common(a, b)
-            if common is not None:
-                return x1.to(common), x2.to(common)
+    """Convert two operands to their common dtype, if both are arrays."""
+    if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor) and x1.dtype != x2.dtype:
+        common = common_dtype(x1.dtype, x2.dtype)
+        return x1.to(common), x2.to(common)
     return x1, x2
 
 
@@ -101,25 +95,19 @@ def replacing(function: Any, plain: Function) -> Function:
     return made
 
 
-def promoting(
-    plain: Function,
-    scalars: tuple[bool, bool] = (False, False),
-    promote: Callable[[Any, Any], tuple[Any, Any]] = promote_pair,
-) -> Function:
-    """Promote two arrays to their common dtype, by `promote`, before a function is called.
+def promoting(plain: Function, scalars: str = "") -> Function:
+    """Promote two operands to their common dtype before a function is called.
 
-    `scalars`: whether ``plain`` lacks forms with a Python scalar as its first and as its second
-    argument.
+    `scalars`: "first" or "both" if ``plain`` has no form with a Python scalar as that operand.
     """
-    first, second = scalars
 
     def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
         if not isinstance(x2, torch.Tensor):
-            x2 = _tensor(x2, x1) if second else x2
+            x2 = _tensor(x2, x1) if scalars == "both" else x2
         elif not isinstance(x1, torch.Tensor):
-            x1 = _tensor(x1, x2) if first else x1
+            x1 = _tensor(x1, x2) if scalars else x1
         elif x1.dtype != x2.dtype:
-            x1, x2 = promote(x1, x2)
+            x1, x2 = promote_pair(x1, x2)
         return plain(x1, x2, **kwargs) if kwargs else plain(x1, x2)
 
     return replacing(function, plain)
@@ -132,17 +120,9 @@ def _tensor(x: Any, other: Any) -> Any:
     return torch.asarray(x, dtype=torch.result_type(x, other), device=other.device)
 
 
-def _promote_operands(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Promote the operands of a function that torch only has for one dtype, or not for bools."""
-    if isinstance(x1, torch.Tensor) and isinstance(x2, torch.Tensor) and x1.dtype != x2.dtype:
-        common = result_type(x1.dtype, x2.dtype)
-        return x1.to(common), x2.to(common)
-    return x1, x2  # torch raises if they are no arrays
-
-
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, **kwargs: Any) -> torch.Tensor:
     """Return products summed over pairs of axes."""
-    x1, x2 = _promote_operands(x1, x2)
+    x1, x2 = promote_pair(x1, x2)
     return torch.tensordot(x1, x2, dims=axes, **kwargs)
 
 
@@ -161,16 +141,6 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False, **kwargs: Any) -> torch.T
     return torch.isin(elements, tests, invert=invert, **kwargs)
 
 
-def _promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype:
-    """Return the common dtype of two."""
-    if a == b:
-        return a
-    try:
-        return _common(a, b) or torch.promote_types(a, b)
-    except RuntimeError as error:  # bits, quantized numbers
-        raise TypeError(f"PyTorch has no common data type of {a} and {b}: {error}") from None
-
-
 def _beside(dtype: torch.dtype, number: Any) -> torch.dtype:
     found = torch.result_type(torch.empty((1,), dtype=dtype), number)
     # Newer versions return a complex type of bfloat16, for which they have no functions.
@@ -183,7 +153,7 @@ def _ordered(dtypes: list[torch.dtype]) -> list[torch.dtype]:
     return [*whole, *(x for x in dtypes if x in _INEXACT), *whole]
 
 
-result_type = common_type(_promoted, _beside, _ordered)
+result_type = common_type(common_dtype, _beside, _ordered)
 
 
 def _promote_all(arrays: Any) -> Any:
@@ -206,39 +176,29 @@ def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
     return torch.stack(_promote_all(arrays), axis, **kwargs)
 
 
+# Functions of two arrays, by the scalars that torch does not take; floor_divide and remainder are
+# in `corrections`.
+_OF_TWO = {
+    "": "add bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide "
+    "multiply pow subtract matmul",
+    "first": "copysign equal greater greater_equal less less_equal not_equal",
+    "both": "atan2 hypot logaddexp maximum minimum nextafter",
+}
 _FUNCTIONS: dict[str, Function] = {
+    **{
+        name: promoting(getattr(torch, {"equal": "eq"}.get(name, name)), scalars)
+        for scalars, names in _OF_TWO.items()
+        for name in names.split()
+    },
+    "vecdot": promoting(xp.vecdot),
+    "linalg.cross": promoting(xp.linalg.cross),
+    "linalg.outer": promoting(torch.outer),
+    "linalg.solve": promoting(xp.linalg.solve),
     "result_type": result_type,
     "where": replacing(where, xp.where),
     "isin": isin,
     "concat": concat,
     "stack": stack,
-    # Of two arrays; floor_divide and remainder are in `corrections`.
-    **{
-        name: promoting(getattr(torch, name))
-        for name in (
-            "add bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide "
-            "multiply pow"
-        ).split()
-    },
-    **{
-        name: promoting(getattr(torch, {"equal": "eq"}.get(name, name)), (True, False))
-        for name in "copysign equal greater greater_equal less less_equal not_equal".split()
-    },
-    **{
-        name: promoting(getattr(torch, name), (True, True))
-        for name in "atan2 hypot logaddexp maximum minimum nextafter".split()
-    },
-    **{
-        name: promoting(plain, promote=_promote_operands)
-        for name, plain in (
-            ("subtract", torch.subtract),
-            ("matmul", torch.matmul),
-            ("vecdot", xp.vecdot),
-            ("linalg.cross", xp.linalg.cross),
-            ("linalg.outer", torch.outer),
-            ("linalg.solve", xp.linalg.solve),
-        )
-    },
     "tensordot": replacing(tensordot, xp.tensordot),
 }
 

@@ -84,15 +84,7 @@ def eye(
     dtype: DType | None = None,
     device: Device | None = None,
 ) -> Array:
-    """Make a matrix with ones on the ``k``-th diagonal and zeros elsewhere.
-
-    Parameters
-    ----------
-    n_cols
-        The number of columns. None: as many as rows.
-    k
-        0 is the main diagonal; positive numbers are above it, negative ones below.
-    """
+    """Make a matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
 
 
 def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
@@ -153,8 +145,6 @@ def linspace(
 
     Parameters
     ----------
-    num
-        The number of values, at least 0.
     endpoint
         Whether ``stop`` is the last value. If not, the last value is one step before ``stop``, and
         the interval has ``num`` steps.
@@ -183,27 +173,11 @@ def ones_like(x: Array, /, *, dtype: DType | None = None, device: Device | None 
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """Return the lower triangle of each matrix, with zeros above the ``k``-th diagonal.
-
-    Parameters
-    ----------
-    x
-        An array of shape ``(..., M, N)``.
-    k
-        0 is the main diagonal; positive numbers are above it, negative ones below.
-    """
+    """Return the lower triangle of each matrix, with zeros above the ``k``-th diagonal."""
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """Return the upper triangle of each matrix, with zeros below the ``k``-th diagonal.
-
-    Parameters
-    ----------
-    x
-        An array of shape ``(..., M, N)``.
-    k
-        0 is the main diagonal; positive numbers are above it, negative ones below.
-    """
+    """Return the upper triangle of each matrix, with zeros below the ``k``-th diagonal."""
 
 
 def zeros(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:

@@ -4,7 +4,8 @@ The precision does not change. If a transform is longer than the axis, the eleme
 zeros; if it is shorter, they are trimmed. ``norm`` selects the scaled transforms: the inverse ones
 by 1/n (``"backward"``), both by 1/sqrt(n) (``"ortho"``), or the forward ones by 1/n
 (``"forward"``), with n the product of the transformed extents. ``M`` is the extent of the axis.
-Repeated axes are up to the library.
+``n`` is the length of the transform, by default the extent of the axis; ``s`` the lengths along
+``axes``, which are then required. No ``axes`` are all. Repeated axes are up to the library.
 """
 # pyright: reportReturnType=false
 
@@ -25,13 +26,7 @@ __all__ = [
 
 
 def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Compute the discrete Fourier transform of complex numbers along one axis.
-
-    Parameters
-    ----------
-    n
-        The length of the transform. None: the extent of the axis.
-    """
+    """Compute the discrete Fourier transform of complex numbers along one axis."""
 
 
 def fftfreq(
@@ -41,13 +36,6 @@ def fftfreq(
 
     Frequencies from 0 up are followed by the negative ones. For an even ``n``, the middle one is
     negative.
-
-    Parameters
-    ----------
-    d
-        The distance between samples.
-    dtype
-        A real floating-point dtype. None: the default.
     """
 
 
@@ -59,16 +47,7 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Compute the discrete Fourier transform of complex numbers along several axes.
-
-    Parameters
-    ----------
-    s
-        The lengths of the transforms along ``axes``, which is then required; -1 is the extent of
-        the axis. None: all extents.
-    axes
-        None: all axes.
-    """
+    """Compute the discrete Fourier transform of complex numbers along several axes."""
 
 
 def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
@@ -87,13 +66,7 @@ def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """Compute the inverse of :func:`fft`.
-
-    Parameters
-    ----------
-    n
-        The length of the transform. None: the extent of the axis.
-    """
+    """Compute the inverse of :func:`fft`."""
 
 
 def ifftn(
@@ -104,16 +77,7 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Array:
-    """Compute the inverse of :func:`fftn`.
-
-    Parameters
-    ----------
-    s
-        The lengths of the transforms along ``axes``, which is then required; -1 is the extent of
-        the axis. None: all extents.
-    axes
-        None: all axes.
-    """
+    """Compute the inverse of :func:`fftn`."""
 
 
 def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
@@ -157,8 +121,6 @@ def irfftn(
     s
         The extents of the **result** along ``axes``, which is then required. None: those of ``x``,
         but ``2*(M - 1)``, which is even, for the last.
-    axes
-        None: all axes.
     """
 
 
@@ -176,17 +138,7 @@ def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 def rfftfreq(
     n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
 ) -> Array:
-    """Return the ``n//2 + 1`` frequencies of an :func:`rfft`, in cycles per unit of ``d``.
-
-    Parameters
-    ----------
-    n
-        The length of the transform.
-    d
-        The distance between samples.
-    dtype
-        A real floating-point dtype. None: the default.
-    """
+    """Return the ``n//2 + 1`` frequencies of an :func:`rfft`, in cycles per unit of ``d``."""
 
 
 def rfftn(
@@ -204,6 +156,4 @@ def rfftn(
     s
         The lengths of the transforms along ``axes``, which is then required; -1 is the extent of
         the axis. None: all extents. The last axis of the result has ``s[-1]//2 + 1`` elements.
-    axes
-        None: all axes.
     """

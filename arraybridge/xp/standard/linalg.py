@@ -85,13 +85,7 @@ def det(x: Array, /) -> Array:
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
-    """Return the diagonals of matrices as the last axis; in some libraries a view.
-
-    Parameters
-    ----------
-    offset
-        0 is the main diagonal; positive numbers are above it, negative ones below.
-    """
+    """Return the diagonals of matrices as the last axis; in some libraries a view."""
 
 
 def eig(x: Array, /) -> EigResult:
@@ -138,8 +132,6 @@ def matrix_norm(
 
     Parameters
     ----------
-    keepdims
-        Whether the last two axes remain, with extent 1.
     ord
         ``"fro"``: Frobenius norm. ``"nuc"``: sum of singular values. 1: largest sum of magnitudes
         in a column; inf: in a row. 2: largest singular value. -1, -inf and -2: the smallest of
@@ -241,8 +233,6 @@ def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
 
     Parameters
     ----------
-    offset
-        0 is the main diagonal; positive numbers are above it, negative ones below.
     dtype
         The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
         integers narrower than the default integer are widened to its number of bits.
@@ -258,8 +248,6 @@ def vector_norm(
     ----------
     axis
         Several axes form one vector. None: the whole array is one vector.
-    keepdims
-        Whether these axes remain, with extent 1.
     ord
         ``sum(abs(x)**ord)**(1/ord)``. inf: the largest magnitude; -inf: the smallest; 0: the number
         of nonzero elements.

@@ -1,7 +1,9 @@
 """Indexing, searching, sorting and set functions of the array API standard 2025.12.
 
-Indices have the library's default index dtype. The library decides whether an index out of bounds
-is an error, and the order of NaN, -0 and +0 when it sorts. Complex numbers have no order.
+``keepdims`` keeps reduced axes, with extent 1; without an axis, the array is flattened. ``stable``
+keeps the order of equal elements. Indices have the library's default index dtype. The library
+decides whether an index out of bounds is an error, and the order of NaN, -0 and +0 when it sorts.
+Complex numbers have no order.
 
 The shapes of the results of ``unique_*`` depend on values. Each NaN counts as a distinct value, and
 -0 equals +0. The order of distinct values is up to the library.
@@ -30,8 +32,6 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     ----------
     indices
         A 1-D array of integers; negative ones count from the end.
-    axis
-        May be None only if ``x`` has one axis.
     """
 
 
@@ -49,37 +49,15 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the position of the largest value along an axis; the first among equal values.
-
-    Parameters
-    ----------
-    axis
-        None: the position in the flattened array.
-    keepdims
-        Whether reduced axes remain, with extent 1.
-    """
+    """Return the position of the largest value along an axis; the first among equal values."""
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the position of the smallest value along an axis; the first among equal values.
-
-    Parameters
-    ----------
-    axis
-        None: the position in the flattened array.
-    keepdims
-        Whether reduced axes remain, with extent 1.
-    """
+    """Return the position of the smallest value along an axis; the first among equal values."""
 
 
 def count_nonzero(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Count the elements that are not zero (or False) along axes; None: all axes.
-
-    Parameters
-    ----------
-    keepdims
-        Whether reduced axes remain, with extent 1.
-    """
+    """Count the elements that are not zero (or False) along axes; None: all axes."""
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
@@ -120,31 +98,17 @@ def where(condition: Array, x1: Array | complex, x2: Array | complex, /) -> Arra
 
     Parameters
     ----------
-    condition
-        An array of booleans.
     x1, x2
         At least one array; dtypes are promoted.
     """
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the indices that sort an array along an axis.
-
-    Parameters
-    ----------
-    stable
-        Whether equal elements keep their order, also with ``descending``.
-    """
+    """Return the indices that sort an array along an axis."""
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return a sorted copy along an axis.
-
-    Parameters
-    ----------
-    stable
-        Whether equal elements keep their order, also with ``descending``.
-    """
+    """Return a sorted copy along an axis."""
 
 
 class UniqueAllResult(NamedTuple):
@@ -171,13 +135,7 @@ class UniqueInverseResult(NamedTuple):
 
 
 def isin(x1: Array | int, x2: Array | int, /, *, invert: bool = False) -> Array:
-    """Test whether each element of ``x1`` occurs in ``x2``; at least one of them is an array.
-
-    Parameters
-    ----------
-    invert
-        Test whether the element does not occur.
-    """
+    """Test whether each element of ``x1`` occurs in ``x2``; at least one of them is an array."""
 
 
 def unique_all(x: Array, /) -> UniqueAllResult:

@@ -3,7 +3,7 @@
 ``axis`` is one axis, several axes, or None for all; negative ones count from the end. ``keepdims``
 keeps the reduced axes, with extent 1. If an element is NaN, the result is NaN. Sums and products of
 integers narrower than the default integer are widened to its number of bits unless you pass
-``dtype``.
+``dtype``, to which the elements are cast first. Cumulative functions of one axis need no ``axis``.
 """
 # pyright: reportReturnType=false
 
@@ -33,12 +33,6 @@ def cumulative_prod(
 
     Parameters
     ----------
-    axis
-        May be None only if ``x`` has one axis.
-    dtype
-        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
-        integers narrower than the default integer are widened to it (unsigned ones to the unsigned
-        of that width).
     include_initial
         Whether the result starts with 1, which makes the axis longer by one.
     """
@@ -56,12 +50,6 @@ def cumulative_sum(
 
     Parameters
     ----------
-    axis
-        May be None only if ``x`` has one axis.
-    dtype
-        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
-        integers narrower than the default integer are widened to it (unsigned ones to the unsigned
-        of that width).
     include_initial
         Whether the result starts with 0, which makes the axis longer by one.
     """
@@ -82,15 +70,7 @@ def min(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Arr
 def prod(
     x: Array, /, *, axis: Axes | None = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Array:
-    """Compute the product along axes; 1 without elements.
-
-    Parameters
-    ----------
-    dtype
-        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
-        integers narrower than the default integer are widened to it (unsigned ones to the unsigned
-        of that width).
-    """
+    """Compute the product along axes; 1 without elements."""
 
 
 def std(
@@ -109,15 +89,7 @@ def std(
 def sum(
     x: Array, /, *, axis: Axes | None = None, dtype: DType | None = None, keepdims: bool = False
 ) -> Array:
-    """Compute the sum along axes; 0 without elements.
-
-    Parameters
-    ----------
-    dtype
-        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
-        integers narrower than the default integer are widened to it (unsigned ones to the unsigned
-        of that width).
-    """
+    """Compute the sum along axes; 0 without elements."""
 
 
 def var(
@@ -134,27 +106,11 @@ def var(
 
 
 def all(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Test whether all elements along axes are nonzero or True; True without elements.
-
-    Parameters
-    ----------
-    axis
-        None: all axes.
-    keepdims
-        Whether reduced axes remain, with extent 1.
-    """
+    """Test whether all elements along axes are nonzero or True; True without elements."""
 
 
 def any(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
-    """Test whether any element along axes is nonzero or True; False without elements.
-
-    Parameters
-    ----------
-    axis
-        None: all axes.
-    keepdims
-        Whether reduced axes remain, with extent 1.
-    """
+    """Test whether any element along axes is nonzero or True; False without elements."""
 
 
 def diff(
