@@ -42,7 +42,6 @@ def taking_any(
     library's own takes nested sequences of its own arrays.
     """
     home = library_named(library)
-    there = library if DeviceType.CPU in home.accepts.devices else "numpy"
 
     def native(x: Any, dtype: Any, copy: bool | None) -> Any:
         """Convert an array of another library, or an object with a buffer or a protocol."""
@@ -59,6 +58,8 @@ def taking_any(
                     return x  # the library raises, unless it knows the object
                 x = numpy.asarray(x, copy=False if copy is False else None)
         cast = None if dtype is None else cast_of(dtype, "unsafe")
+        # CuPy's own asarray copies NumPy's arrays; devices are read late, as JAX then starts.
+        there = library if DeviceType.CPU in home.accepts.devices else "numpy"
         return converted(x, there, cast, copy=False if copy is False else None)
 
     def items(sequence: Any, dtype: Any) -> Any:

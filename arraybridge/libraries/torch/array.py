@@ -16,6 +16,7 @@ raises NotImplementedError.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -56,8 +57,16 @@ class TorchArray(LibraryArray):
             return 1, 0
         return super().__dlpack_device__()
 
+    # ``item`` supports uint64, which int(), bool() and index() of a tensor do not.
+
+    def __bool__(self) -> bool:
+        return bool(self._native.item())
+
     def __int__(self) -> int:
-        return int(self._native.item())  # it supports uint64, which int() does not
+        return int(self._native.item())
+
+    def __index__(self) -> int:
+        return operator.index(self._native.item())
 
 
 def _flatten(array: Any) -> tuple[list[Any], None]:
