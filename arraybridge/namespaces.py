@@ -9,7 +9,6 @@ import numpy
 
 from .array.array import Array
 from .array.array_types import (
-    RECOGNIZED,
     ArrayType,
     array_type_of,
     arrays_in,
@@ -27,8 +26,7 @@ from .core.registry import KNOWN, RECORDS, library_named, library_of_type
 from .core.request import cast_of, checked_copy
 from .dlpack import Device
 from .dlpack.device import HOST_ACCESSIBLE
-from .protocols.frames import is_frame
-from .protocols.rejections import handed_on, lost, no_array
+from .protocols.rejections import no_array
 from .pytree import items
 
 _PYTHON: frozenset[type] = frozenset((bool, int, float, complex, type(None)))
@@ -160,15 +158,11 @@ def _of_native(x: Any) -> Any:
     try:
         return array_api_compat.array_namespace(x)
     except TypeError as error:
-        problem: object = lost(x) or handed_on(x)
-        if problem is None:
-            in_memory = library is not None or (is_array(x) and RECOGNIZED[type(x)].in_memory)
-            # `no_array` advises to collect a lazy frame first; convert reads other frames.
-            frame = is_frame(type(x)) and not hasattr(type(x), "collect")
-            remedy = "pass arraybridge.convert(x, 'numpy')"
-            problem = remedy if in_memory or frame else no_array(x)
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
-        raise TypeError(f"{kind} has no array-API namespace ({error}): {problem}") from error
+        raise TypeError(
+            f"{kind} has no array-API namespace: if it is an array, pass "
+            "arraybridge.convert(x, 'numpy')"
+        ) from error
 
 
 def unify(
@@ -270,19 +264,14 @@ class Goal(NamedTuple):
 
     def namespace(self) -> Any:
         """Return the namespace of arrays of the type; TypeError if the library has none."""
-        cls = array_class(self.array_type.library) if self.array_type.wrapped else None
+        name = self.array_type.library
+        cls = array_class(name) if self.array_type.wrapped else None
         if cls is not None:
             return cls._namespace
-        library = library_named(self.array_type.library)
-        if self.model is not None and RECORDS[type(self.model)].library is library:
-            return namespace(self.model)  # the same, but cached
-        own = library.native_namespace()
-        if own is None and self.model is None:
-            raise TypeError(
-                f"{self.array_type.library} has no array-API namespace: name a library that has "
-                "one, such as 'numpy'"
-            )
-        return namespace(self.model) if own is None else own
+        own = library_named(name).native_namespace()
+        if own is None:
+            raise TypeError(f"{name} has no array-API namespace: pass like= another library")
+        return own
 
 
 def _model(like: Any) -> Any:

@@ -66,31 +66,6 @@ def test_of_arrays(kind):
     assert xp.__name__ == f"arraybridge.xp.{kind}"
 
 
-@pytest.mark.parametrize("kind", ARRAYS)
-@pytest.mark.parametrize("helpers", COMPATS)
-def test_clients_know_the_native_face_for_the_librarys_own(kind, helpers):
-    """By which they hand on to the library; and Arrays, which it does not take, for another."""
-    helpers = importlib.import_module(helpers)
-    x = ARRAYS[kind]()
-    for name in vars(helpers):
-        if name.startswith("is_") and name.endswith("_namespace"):
-            is_one = getattr(helpers, name)
-            assert is_one(ab.namespace(x)) == (name == f"is_{kind}_namespace"), name
-            assert not is_one(ab.namespace(ab.from_dlpack(x))), name
-
-
-@pytest.mark.parametrize("kind", ARRAYS)
-def test_a_client_hands_on_to_the_library(kind):
-    extra = pytest.importorskip("array_api_extra")
-    x = ARRAYS[kind]()
-    xp = ab.namespace(x)
-    padded = extra.pad(x, 1, xp=xp)
-    assert type(padded) is type(x)
-    np.testing.assert_array_equal(np.asarray(padded), np.pad(np.asarray(x), 1))
-    for sort in (extra.argpartition, extra.partition):
-        assert type(sort(x, 1, xp=xp)) is type(x)
-
-
 def test_the_quick_way_answers_as_the_slow_one():
     """Whatever is known of the types by then."""
     registry.forget()
@@ -158,7 +133,7 @@ def test_by_name(kind):
     [
         (("pytorch",), ValueError, "no library 'pytorch': did you mean 'torch'"),
         ((importlib,), ValueError, "no library 'importlib'"),
-        (("pyarrow",), TypeError, "pyarrow has no array-API namespace: name a library that has"),
+        (("pyarrow",), TypeError, "pyarrow has no array-API namespace: pass like="),
         (("arrow",), TypeError, "pyarrow has no array-API namespace"),
         (("torch", "torch"), TypeError, "one library, got 2 arguments with 'torch'"),
         ((np.ones(2), np), TypeError, "one library, got 2 arguments with <module 'numpy'"),
