@@ -139,7 +139,7 @@ def arange(
 ) -> jax.Array:
     """Return evenly spaced values of a half-open interval, all of which fit the data type."""
     numbers = (start, 0 if stop is None else stop, step)
-    if dtype is None and step and all(type(x) is int for x in numbers):
+    if dtype is None and step and all(isinstance(x, int | np.integer) for x in numbers):
         elements = range(start) if stop is None else range(start, stop, step)
         _check_integers(*elements[:1], *elements[-1:])
     return jnp.arange(start, stop, step, dtype, device=device, **kwargs)
@@ -171,7 +171,7 @@ def linspace(
     if numbers and not retstep and dtype is not None and jnp.issubdtype(dtype, jnp.integer):
         made = corrections.integers_between(start, stop, num, np.dtype(dtype).name, endpoint)
         return jnp.asarray(made, dtype, device=device)
-    start, stop = (float(x) if isinstance(x, int) else x for x in (start, stop))
+    start, stop = (float(x) if isinstance(x, int | np.integer) else x for x in (start, stop))
     return jnp.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
 
 

@@ -149,7 +149,7 @@ def test_arrays_beside_numbers(namespace):
     a, b = np.asarray(1.5, "float32"), jnp.asarray(2.0)
     found = namespace.xp.asarray([[a, 7], [torch.tensor(4), b]], dtype=namespace.xp.float32)
     same(namespace, found, np.asarray([[1.5, 7], [4, 2]], "float32"))
-    with pytest.raises((ValueError, TypeError)):  # JAX's
+    with pytest.raises((ValueError, TypeError, RuntimeError)):  # JAX's, PyTorch's
         namespace.xp.asarray([np.ones(2), np.ones(3)])
 
 
@@ -201,11 +201,9 @@ TOO_LARGE = {
     "asarray of NumPy's": lambda xp: xp.asarray(np.int64(2**40)),
     "asarray of a list of NumPy's": lambda xp: xp.asarray([np.int64(2**40)]),
     "full": lambda xp: xp.full((2,), 2**40),
-    "full of NumPy's": lambda xp: xp.full((2,), np.asarray(2**40)),
     "arange": lambda xp: xp.arange(2**31, 2**31 + 2),
     "arange of NumPy's": lambda xp: xp.arange(np.int64(2**31), np.int64(2**31 + 2)),
     "arange down": lambda xp: xp.arange(-(2**31), -(2**31) - 5, -2),
-    "arange of uint8": lambda xp: xp.arange(250, 300, dtype=xp.uint8),
 }
 
 
@@ -233,11 +231,10 @@ class TestJaxWithoutWideTypes:
     @pytest.mark.parametrize("call", TOO_LARGE)
     def test_integers(self, call):
         for namespace in namespaces("jax"):
-            with pytest.raises(OverflowError, match=r"jax_enable_x64|uint8"):
+            with pytest.raises(OverflowError, match="jax_enable_x64"):
                 TOO_LARGE[call](namespace.xp)
-            if "uint8" not in call:
-                with jax.enable_x64(True):
-                    assert namespace.dtype_name(TOO_LARGE[call](namespace.xp)) == "int64"
+            with jax.enable_x64(True):
+                assert namespace.dtype_name(TOO_LARGE[call](namespace.xp)) == "int64"
 
     def test_what_fits_is_taken(self):
         for namespace in namespaces("jax"):

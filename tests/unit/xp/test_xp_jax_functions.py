@@ -61,16 +61,14 @@ class TestDtypes:
         narrow, wide = xp.ones(2, dtype=xp.int32), np.int64(2**40)
         with jax.enable_x64(False):
             for make in (
-                lambda: xp.asarray(wide, dtype=xp.int32),
-                lambda: native.add(narrow.native, wide),
-                lambda: native.where(narrow.native > 0, wide, narrow.native),
+                lambda: xp.add(narrow, wide),
+                lambda: narrow + wide,
+                lambda: xp.where(narrow > 0, wide, narrow),
             ):
                 with pytest.raises(OverflowError):
                     make()
             assert native.from_dlpack(np.ones(1, "float32")).dtype == np.float32
             assert native.linspace(0, wide, 3).tolist() == [0, 2.0**39, 2.0**40]
-            assert native.searchsorted(narrow.native, wide) == 2
-            assert native.clip(narrow.native, 0, wide).tolist() == [1, 1]
 
     def test_no_warning_in_ordinary_use(self, x):
         with warnings.catch_warnings():
