@@ -130,7 +130,7 @@ class Plan(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The result of `describe`, such as ``tile 4 bytes x 16, streamed``."""
+        """A name for people, such as ``tile 4 bytes x 16, streamed``."""
         kind, width, parts = self.kernel[:3]
         words = [kind]
         if width:

@@ -113,9 +113,8 @@ def get_num_threads() -> int:
     -------
     int
         The value of :func:`num_threads` in this context, else of :func:`set_num_threads`, else of
-        the environment variable ``ARRAYBRIDGE_NUM_THREADS``, else the number of cores available to
-        the process, at most 16. A variable that is not a positive integer is ignored, with a
-        RuntimeWarning.
+        the environment variable ``ARRAYBRIDGE_NUM_THREADS`` (ignored with a RuntimeWarning if it is
+        not a positive integer), else the cores available to the process, at most 16.
 
     Examples
     --------

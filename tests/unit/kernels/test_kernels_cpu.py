@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _ctypes
 import os
 import sys
 from pathlib import Path
@@ -98,21 +97,6 @@ class TestAgainstNumPy:
         check(given._replace(dst_strides=(2, -cols * itemsize - 9, -itemsize))
               ._replace(shape=(1, rows, cols)), 9, 2)  # fmt: skip
 
-    @pytest.mark.parametrize("itemsize", [1, 3, 8])
-    @pytest.mark.parametrize("ndim", [32, 33, 64])
-    def test_32_to_64_axes(self, ndim: int, itemsize: int) -> None:
-        shape = tuple(2 if axis % (ndim // 8) == 0 else 1 for axis in range(ndim))
-        dst_strides = layout.c_strides(shape, itemsize)
-        src_strides = layout.f_strides(shape, itemsize)
-        check(Layout(shape, dst_strides, src_strides, itemsize), 1, 2)
-        backwards = tuple(-stride for stride in src_strides)
-        check(Layout(shape, dst_strides, backwards, itemsize), 2, 1)
-
-    def test_windows_that_overlap(self) -> None:
-        """A source whose elements share memory, as sliding windows do."""
-        check(Layout((50, 16), (128, 8), (8, 8), 8))
-        check(Layout((50, 16), (48, 3), (1, 1), 3), 1, 1)
-
     def test_destination_that_overlaps_itself(self) -> None:
         """Each cell ends with one of its sources."""
         source = np.arange(12, dtype=np.int32).reshape(3, 4)
@@ -157,10 +141,6 @@ class TestFace:
     def test_nothing_is_read_or_written_where_there_is_nothing(self) -> None:
         for copy in WAYS.values():
             copy(0, 0, (3, 0), (1, 1), (1, 1), 8)
-
-    def test_the_call_lets_go_of_the_gil(self) -> None:
-        kernel = loader.load(plan(layout.canonical((99, 99), (396, 4), (4, 396), 4)).kernel)
-        assert not kernel.call._flags_ & _ctypes.FUNCFLAG_PYTHONAPI
 
 
 WORK = "from tests.support.transposes import *\n"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from arraybridge import contiguous, copyto
-from arraybridge.kernels import cpu
 from arraybridge.kernels.cpu import copying, loader, pool
 from tests.support.strategies import CANARY
 
@@ -50,15 +49,6 @@ def test_overlaps_are_as_memmoves(parted, shift):
     assert (memory == expected).all()
 
 
-def test_what_is_small_or_for_one_thread_is_not_parted(parted):
-    source, memory = block(100_000), np.zeros(100_000, np.uint8)
-    copying.copy_run(memory.ctypes.data, source.ctypes.data, (1 << 16) - 1)
-    with pool.num_threads(1):
-        copying.copy_run(memory.ctypes.data, source.ctypes.data, source.size)
-    assert not parted
-    assert (memory == source).all()
-
-
 @pytest.mark.parametrize("count", [1, 63, 64, 130, 1000])
 @pytest.mark.parametrize("to", [0, 1, 63])
 @pytest.mark.parametrize("past_cache", [False, True])
@@ -87,10 +77,3 @@ def test_whole_arrays_come_this_way(parted, order):
     assert len(parted) == 1
     assert (out == source).all()
     assert (contiguous(source, out=np.zeros((600, 400), np.uint8)) == source).all()
-
-
-def test_the_face(parted):
-    source, memory = block(123_456), np.zeros(123_456, np.uint8)
-    cpu.copy(memory.ctypes.data, source.ctypes.data, (123_456,), (1,), (1,), 1)
-    assert len(parted) == 1
-    assert (memory == source).all()

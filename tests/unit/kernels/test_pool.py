@@ -68,23 +68,6 @@ class TestSlices:
         assert len(set(passed)) == threads
         assert threading.get_native_id() in passed  # the caller takes slices too
 
-    def test_no_more_threads_than_allowed(self) -> None:
-        pool.set_num_threads(5)
-        run(lambda record: None, 5)  # there are four helpers now
-        pool.set_num_threads(2)
-        at_work: list[int] = []
-        most = 0
-
-        def look(record: int) -> None:
-            nonlocal most
-            at_work.append(record)
-            most = max(most, len(at_work))
-            threading.Event().wait(0.002)
-            at_work.remove(record)
-
-        run(look, 40)
-        assert most == 2
-
     def test_a_job_inside_a_job_waits_for_no_thread(self) -> None:
         pool.set_num_threads(3)
         inner: list[tuple[int, int]] = []
@@ -305,18 +288,3 @@ late = Late()
             env=threads,
         )
         assert said == "copied copied copied "
-
-    def test_without_llvmlite(self, threads) -> None:
-        python(
-            """
-import ctypes, sys
-sys.modules["llvmlite"] = sys.modules["llvmlite.binding"] = None
-from arraybridge.kernels.cpu import pool
-pool.set_num_threads(3)
-done = []
-kernel = ctypes.CFUNCTYPE(None, ctypes.c_int64)(done.append)
-pool.run(ctypes.cast(kernel, ctypes.c_void_p).value, 0, 8, 4)
-assert sorted(done) == [0, 8, 16, 24]
-""",
-            env=threads,
-        )
