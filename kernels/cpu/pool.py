@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from ctypes import CFUNCTYPE, c_int64, memmove
+from sys import is_finalizing
 from threading import Thread
 
 from arraybridge.environment import whole_number
@@ -67,13 +68,15 @@ def _in_python(work: Callable[[int], object], count: int, threads: int) -> None:
             while True:
                 work(left.popleft())
 
-    helpers = [Thread(target=drain) for _ in range(min(threads, count) - 1)]
+    # While the interpreter ends, a new thread waits for the GIL forever.
+    more = 0 if is_finalizing() else min(threads, count) - 1
+    helpers = [Thread(target=drain) for _ in range(more)]
     interrupt, waiting = None, False
     while True:
         try:
             if not waiting:
                 waiting = True
-                with contextlib.suppress(RuntimeError):  # no more, or the interpreter is ending
+                with contextlib.suppress(RuntimeError):  # the system allows no more
                     for helper in helpers:
                         helper.start()
             drain()
