@@ -12,8 +12,8 @@ from tests.support.unruly import UNRULY
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
 HEAVY = ["tensorflow", "paddle", "warp", "mlx", "dpnp"]
-RUNTIMES = ["onnxruntime", "openvino", "pillow", "cuda_core"]
-BESIDE_RUNTIMES = ["numpy", "torch", "jax"]
+HEAVY += ["onnxruntime", "openvino", "pillow", "cuda_core"]
+BESIDE_HEAVY = ["numpy", "torch", "jax"]
 #: The fewest cases that a source can express: fewer, and the matrix lost some of its arrays.
 LIVE = {"numpy": 250, "torch": 200, "pyarrow": 150, "tvm_ffi": 150, "array_api_strict": 200,
         "paddle": 120, "mlx": 120, "cuda_core": 150, "onnxruntime": 80, "openvino": 140,
@@ -36,10 +36,10 @@ def test_light_libraries() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("first", LIGHT + HEAVY[:-1] + RUNTIMES)
+@pytest.mark.parametrize("first", LIGHT[:-1] + HEAVY)
 def test_all_libraries(first: str) -> None:
-    """The whole run asks the own importers in every case; here, where they may give a view."""
-    libraries = installed([first, *BESIDE_RUNTIMES] if first in RUNTIMES else LIGHT + HEAVY)
+    """The whole run, of every two, asks the own importers in every case."""
+    libraries = installed(LIGHT if first in LIGHT else [first, *BESIDE_HEAVY])
     if first not in libraries:
         pytest.skip(f"no {first}")
     all_right(first, libraries, "native_without_view")
