@@ -26,7 +26,7 @@ from ..core.records import (
 )
 from ..core.registry import RECORDS, frames_of, library_named, package_of
 from ..core.request import Cast, Request
-from ..core.table import execute, routed
+from ..core.table import OBSERVERS, execute, notify_copy, routed
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 
 METHODS = ("__arrow_c_array__", "__arrow_c_stream__")
@@ -164,6 +164,8 @@ def whole(x: Frame, shared: bool = False) -> ManagedTensor:
         raise ConversionError(info.refused)
     if shared and info.pending:
         raise ConversionError(no_copy_allowed(pending_reason(info.pending)))
+    if OBSERVERS and info.pending:
+        notify_copy(pending_reason(info.pending), info)
     return LIBRARY.resolve(x)
 
 

@@ -73,6 +73,10 @@ def overlapping():
     return array
 
 
+def chunked():
+    return pytest.importorskip("pyarrow").chunked_array([[1.0, 2.0], [3.0]])
+
+
 wrap = ab.from_dlpack
 # What is called with an array of negative strides, and how many bytes of ours it copies.
 CALLS = {
@@ -115,6 +119,7 @@ CALLS = {
     "asarray, native": (lambda x: ab.namespace(x).asarray(x, copy=True), 96),
     "asarray, of torch": (lambda x: ab.namespace(torch_s()).asarray(x), 96),
     "asarray, a cast": (lambda x: ab.namespace(x).asarray(x, dtype=np.float32), 96),
+    "chunks": (lambda x: wrap(chunked()), 24),
     "asarray, a list": (lambda x: ab.asarray([x, x], like="numpy"), 192),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import gc
 import os
@@ -46,29 +45,6 @@ def test_nested_and_in_any_order() -> None:
     assert [len(outer.records), len(inner.records)] == [1, 2]
     assert outer.copies == 0  # refused routes were not taken
     inner.__exit__(None, None, None)  # a second time: nothing
-
-
-def test_generators_and_tasks_are_all_seen() -> None:
-    def numbers():
-        with ab.audit() as log:
-            yield log
-            ab.contiguous(strided())
-            yield log
-
-    async def copies():
-        await asyncio.sleep(0)
-        ab.contiguous(strided())
-
-    async def main():
-        await asyncio.gather(copies(), copies())
-
-    generator = numbers()
-    log = next(generator)
-    asyncio.run(main())  # on until the generator goes on, or is closed
-    assert log.copies == 2
-    next(generator)
-    assert log.copies == 3
-    generator.close()
 
 
 @needs("torch")
