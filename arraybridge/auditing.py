@@ -9,7 +9,7 @@ import warnings
 from types import FrameType
 from typing import Any, Literal, NamedTuple, Self, get_args
 
-from .core.records import ConversionError, Route
+from .core.records import Route
 from .core.registry import forget, packages
 from .core.table import OBSERVERS, Event
 
@@ -19,8 +19,15 @@ Copies = Literal["log", "warn", "forbid"]
 _OURS = __name__.partition(".")[0]
 
 
-class CopyForbiddenError(ConversionError):
+class CopyForbiddenError(AssertionError):
     """A copy inside ``arraybridge.audit(copies="forbid")``; nothing was copied.
+
+    It is no ConversionError, so that nothing tries another way after it.
+
+    Attributes
+    ----------
+    route : Route
+        The route that was not taken.
 
     Examples
     --------
@@ -29,10 +36,17 @@ class CopyForbiddenError(ConversionError):
     >>> with ab.audit(copies="forbid"):
     ...     try:
     ...         ab.contiguous(np.zeros((2, 3)).T)
-    ...     except ab.ConversionError as error:  # its route is the one that was not taken
-    ...         print(type(error).__name__, error.route.nbytes)
-    CopyForbiddenError 48
+    ...     except ab.auditing.CopyForbiddenError as error:
+    ...         print(error.route.nbytes)
+    48
     """
+
+    def __init__(self, message: str, route: Route) -> None:
+        super().__init__(message, route)
+        self.route = route
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CopyWarning(UserWarning):

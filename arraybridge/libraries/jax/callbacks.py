@@ -18,6 +18,8 @@ from ...adapting.call import Call
 from ...adapting.decorator import Adapted
 from ...array.array_types import ArrayType, is_array, unwrapped
 from ...core.records import ConversionError
+from ...core.registry import library_named
+from ...core.table import OBSERVERS, notify_copy
 from .state import NARROWED
 
 
@@ -117,6 +119,10 @@ def call_back(name: str, function: Callable[..., Any], like: Any, arrays: Any) -
         return found
 
     def fill(context: Any, out: Any, *buffers: Any) -> None:
+        if OBSERVERS:
+            for x in map(np.asarray, buffers):
+                info = library_named("numpy").describe(x)
+                notify_copy("XLA reuses the memory of a callback's arguments", info, "numpy")
         given = [np.asarray(x).copy() for x in buffers]  # XLA reuses its buffers
         for x in given:
             x.flags.writeable = False

@@ -14,7 +14,7 @@ from arraybridge.auditing import CopyForbiddenError, CopyWarning
 from tests.support.audits import check_off, line, strided
 from tests.support.optional import needs, optional
 
-torch = optional("torch")
+torch, jax = optional("torch"), optional("jax")
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +119,7 @@ CALLS = {
     "asarray, native": (lambda x: ab.namespace(x).asarray(x, copy=True), 96),
     "asarray, of torch": (lambda x: ab.namespace(torch_s()).asarray(x), 96),
     "asarray, a cast": (lambda x: ab.namespace(x).asarray(x, dtype=np.float32), 96),
-    "chunks": (lambda x: wrap(chunked()), 24),
+    "chunks": (lambda x: np.asarray(wrap(chunked())), 24),
     "asarray, a list": (lambda x: ab.asarray([x, x], like="numpy"), 192),
 }
 
@@ -153,7 +153,7 @@ def test_forbidden_before_memory_is_copied() -> None:
     out = np.zeros((3, 4))
     array = frozen()
     with ab.audit(copies="forbid"):
-        with pytest.raises(ab.ConversionError, match="copies='forbid', but numpy"):
+        with pytest.raises(CopyForbiddenError, match="copies='forbid', but numpy"):
             ab.copyto(out, strided())
         with pytest.raises(CopyForbiddenError):
             array[0] = 1
@@ -186,6 +186,16 @@ def test_the_c_exchange_api() -> None:
             after = ab.inspect(tvm_ffi.from_dlpack(x))
         assert (before.pointer, before.shape) == (after.pointer, after.shape)
         assert [record.route.source for record in log.records] == [x.library]
+
+
+@needs("torch", "jax")
+def test_arguments_of_a_callback() -> None:
+    function = jax.jit(ab.adapt("torch", callback=lambda x: x)(lambda x: x + 1))
+    x = jax.numpy.ones(12, "float32")
+    assert function(x).tolist() == [2] * 12
+    with ab.audit() as log:
+        function(x).block_until_ready()
+    assert log.nbytes >= 48
 
 
 def test_what_libraries_do_for_themselves_is_not_counted() -> None:
