@@ -106,23 +106,24 @@ def convert(
     (dtype('float16'), 7)
     """
     leaves = _Leaves(tree)
-    leaves.ask(to, dtype, order, device, copy, alias_readonly, casting)
+    options = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
+    leaves.ask(to, dtype, order, casting=casting, **options)
     done: dict[Any, Any] = {}
     refused: dict[str, str] = {}
     capsules = []
     for place, key in leaves.keys.items():
         if key in done:
             continue
-        x, options = leaves.found[place], leaves.options[place]
+        x, asked = leaves.found[place], leaves.options[place]
         done[key] = None
         try:
             if is_capsule(x):  # it is consumed by its conversion
-                route = explain_array(x, to, **options)
+                route = explain_array(x, to, **asked)
                 if route.kind == "refuse":
                     raise ConversionError(route.why)
                 capsules.append(place)
             else:
-                result = convert_array(x, to, **options)
+                result = convert_array(x, to, **asked)
                 done[key] = _ITSELF if result is x else result
         except _ERRORS as error:
             if leaves.root is None:
@@ -184,7 +185,8 @@ def explain(
     'torch takes no negative strides; the layout is negative'
     """
     leaves = _Leaves(tree)
-    leaves.ask(to, dtype, order, device, copy, alias_readonly, casting)
+    options = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
+    leaves.ask(to, dtype, order, casting=casting, **options)
     report = Report(leaves.target)
     known: dict[Any, Route | str] = {}
     for place, key in leaves.keys.items():
@@ -380,21 +382,9 @@ class _Leaves:
         count = self._known[text] = self._known.get(text, 0) + 1
         return text if count == 1 else f"{text}#{count}"
 
-    def ask(
-        self,
-        to: object,
-        dtype: object,
-        order: object,
-        device: object,
-        copy: bool | None,
-        alias_readonly: bool,
-        casting: Casting,
-    ) -> None:
+    def ask(self, to: object, dtype: object, order: object, **common: object) -> None:
         """Set the options of each array, and a key that is the same for arrays with one result."""
         self.target = library_named(to).name
-        common = {
-            "device": device, "copy": copy, "alias_readonly": alias_readonly, "casting": casting,
-        }  # fmt: skip
         self.options: dict[int, dict[str, Any]] = {}
         self.keys: dict[int, Any] = {}
         for place, x in enumerate(self.found):
