@@ -155,7 +155,7 @@ def _entered(
         with suppress(TypeError):  # a mapping of data types is not hashable
             table[key] = entry
             if key[1:] == _NOTHING_ASKED:
-                table[to] = entry  # for `front` and `viewed`
+                table[to] = entry  # for `front`
     return entry
 
 
@@ -231,15 +231,6 @@ def converted(
         return convert(x, to, device=device, copy=copy, alias_readonly=alias_readonly)
     request = request_of(device, copy, alias_readonly)._replace(cast=cast)
     return entry_for(type(x), library_named(to), request).run(x)
-
-
-def viewed(x: Any, to: object) -> Any:
-    """Return the view that `convert` makes of an array, or None if no edge makes one."""
-    try:
-        entry = KNOWN[type(x)].table[to]
-    except KeyError:
-        entry = _entered(type(x), to, Request(), (to, *_NOTHING_ASKED))
-    return entry.view(x) if type(entry) is Entry else None
 
 
 _NOTHING_ASKED = (None, None, False, "same_kind", None, type(None), None)

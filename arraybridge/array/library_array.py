@@ -11,15 +11,13 @@ from typing import Any, ClassVar, Self
 
 import numpy
 
-from ..conversion import convert, viewed
+from ..conversion import convert
 from ..core.library import Library, place_named
 from ..core.records import ConversionError
 from ..core.registry import KNOWN, library_named, library_of_package, library_of_type
 from ..core.table import OBSERVERS, notify_copy
-from ..dlpack import CPU, Device, reads_versioned
+from ..dlpack import CPU, Device
 from ..native import C
-from ..native.pyapi import CapsuleType
-from ..ndarrays import CHARS
 from ..protocols.rejections import check_whole
 from .array import Array
 from .dlpack_export import in_place
@@ -184,38 +182,6 @@ class LibraryArray(Array):
         if key.__class__ not in PLAIN:
             key = unwrapped(self, key)
         self._native = self._set(self._native, key, value)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> CapsuleType:
-        """Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`."""
-        if (
-            (stream is None or (type(stream) is int and stream == -1))
-            and dl_device is None
-            and (copy is None or copy is False)
-            and not OBSERVERS
-            and reads_versioned(max_version)
-        ):
-            view = self._numpy_view()
-            if view is not None:
-                capsule: CapsuleType = view.__dlpack__(max_version=(1, 0))
-                return capsule
-        return super().__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-        )
-
-    def _numpy_view(self) -> numpy.ndarray | None:
-        """Return a NumPy view with the same DLPack export; None if there is no such view."""
-        view: numpy.ndarray | None = viewed(self._native, "numpy")
-        # NumPy's export of no elements loses the strides.
-        if view is None or view.dtype.char not in CHARS or not view.size:
-            return None
-        return view
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ import numpy
 from ...array.library_array import LibraryArray
 from ...core.registry import own_library
 from ...core.table import OBSERVERS, notify_copy
-from ...ndarrays import PLAIN
 from ...xp.namespace import defer_namespace
 
 
@@ -86,14 +85,6 @@ class NumPyArray(LibraryArray):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
-
-    def _numpy_view(self) -> numpy.ndarray | None:
-        x = self._native
-        if x.__class__ is numpy.ndarray and x.dtype in PLAIN and x.flags.num >= 0:
-            itemsize = x.itemsize
-            if all(step >= 0 and not step % itemsize for step in x.strides):
-                return x
-        return None  # `Library.describe` handles such strides and arrays that warn of writing
 
     @staticmethod
     def _scalar(other: Any) -> Any:

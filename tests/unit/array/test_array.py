@@ -167,7 +167,7 @@ class TestFromPointer:
         ]:
             with pytest.raises(BufferError, match=message):
                 ab.from_pointer(*arguments, device="cpu", deleter=released.append)
-        with pytest.raises(ValueError, match="no data type named 'float33'"):
+        with pytest.raises(ValueError, match="float33"):
             ab.from_pointer(8, (2,), "float33", device="cpu")
         with pytest.raises(TypeError, match="dtype must be"):
             ab.from_pointer(8, (2,), 3, device="cpu")
