@@ -64,9 +64,9 @@ def make_native_namespace(table: NativeNamespace) -> Any:
         elif table.check_dtype is not None and "dtype" in template.__annotations__:
             own = _checking_dtype(own, table.check_dtype)
         function = Function(path, own, xp, retries).retrying()
-        setattr(module, name, public if function is direct(public) else _named(function, public))
         if path == "asarray":  # takes more than the library's own
             vars(function)["__signature__"] = inspect.signature(own)
+        setattr(module, name, public if function is direct(public) else _named(function, public))
     vars(xp)["__array_namespace_info__"] = listing_devices(xp.__array_namespace_info__)
     for name in linear_algebra_functions.__all__:  # of the extension as well
         setattr(xp.linalg, name, getattr(xp, name))

@@ -171,3 +171,10 @@ class TestTransformations:
         z = torch.tensor([complex(-torch.inf, torch.inf), 1.0])
         compiled = torch.compile(special, fullgraph=True, backend="eager")
         assert compiled(z)[0] == -1
+
+
+@pytest.mark.parametrize("name", "median nanmean nanmax pad cross cumsum quantile lib".split())
+def test_what_numpy_has_beyond_the_standard_is_not_there(name):
+    """It differed from NumPy's: array-api-extra has such functions over the standard."""
+    assert not hasattr(xp, name)
+    assert not hasattr(ab, "einsum")
