@@ -63,8 +63,7 @@ _HOMES = {
     ".native.blocks": ("empty_block_cache",),
     ".creation": ("asarray",),
     ".copies": ("contiguous", "copyto"),
-    ".conversion": ("convert", "inspect"),
-    ".explaining": ("explain",),
+    ".conversion": ("convert", "explain", "inspect"),
     ".kernels.cpu.pool": ("get_num_threads", "num_threads", "set_num_threads"),
     ".namespaces": ("namespace", "unify"),
 }

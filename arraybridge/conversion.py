@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Mapping
 from ctypes import c_void_p
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import dlpack
 from .core.library import Library
-from .core.records import ConversionError, TensorInfo, of_native
-from .core.registry import KNOWN, RECORDS, library_named
+from .core.records import ConversionError, Route, TensorInfo, of_native
+from .core.registry import KNOWN, RECORDS, TypeRecord, library_named
 from .core.request import Cast, Request, request_of
-from .core.table import MOST, OBSERVERS, Entry, entry_of
+from .core.table import MOST, Entry, entry_of, front
 from .dlpack import Device
-from .native.lookup import front
 
 if TYPE_CHECKING:
     from .core.cast_rules import Casting
 
-_DEVICES: frozenset[type] = frozenset({type(None), str, Device})
-# The parts of a key, with the values that stand for keywords left at their defaults.
-_KEY = (
-    ("to", None),
-    ("device", None),
-    ("copy", None),
-    ("alias_readonly", False),
-    ("casting", "same_kind"),
-    ("order", None),
-    (None, type(None)),  # of the dtype
-    ("dtype", None),
-)
+#: Types of keywords' values that are equal only if they mean the same.
+_PLAIN = frozenset({type(None), bool, str, Device})
 
 
-@front(KNOWN, OBSERVERS, keywords=_KEY, devices=_DEVICES)
+@front(KNOWN)
 def convert(
     x: Any,
     /,
@@ -118,50 +107,52 @@ def convert(
     Array([[0., 1., 2.],
            [3., 4., 5.]], dtype=float32)
     """
-    return entry_as_spelled(
-        type(x), to, device, copy, alias_readonly, casting, order, dtype.__class__, dtype
-    ).run(x)
+    return entry_of_call(type(x), to, device, copy, alias_readonly, dtype, casting, order).run(x)
 
 
-def entry_as_spelled(kind: type, *key: Any) -> Entry | Deferred | Unwrapped:
-    """Return the entry of a type for the keywords of `convert`, in the order of `_KEY`."""
-    entry: Entry | Deferred | Unwrapped | None
-    device, copy = key[1:3]
-    try:
-        entry = KNOWN[kind].table[key]
-        if device is not None and device.__class__ not in _DEVICES:
-            entry = None
-        if copy is not None and copy is not True and copy is not False:
-            entry = None  # only equal to one of these, such as 1
-    except (KeyError, TypeError):
-        entry = None
-    if entry is None:
-        to, device, copy, alias_readonly, casting, order, _, dtype = key
-        request = request_of(device, copy, alias_readonly, dtype, casting, order)
-        entry = _entered(kind, to, request, key)
-    return entry
-
-
-def _entered(
-    kind: type, to: object, request: Request, key: tuple[Any, ...]
+def entry_of_call(
+    kind: type,
+    to: object,
+    device: object = None,
+    copy: object = None,
+    alias_readonly: object = False,
+    dtype: object = None,
+    casting: object = "same_kind",
+    order: object = None,
 ) -> Entry | Deferred | Unwrapped:
-    """Return the entry of a type and a request, and remember it under the keywords as spelled."""
-    entry = entry_for(kind, library_named(to), request)
-    device, copy = key[1:3]
-    if type(device) in _DEVICES and (copy is None or copy is True or copy is False):
-        table = RECORDS[kind].table  # a value that only equals a valid one may be an error
-        if len(table) >= MOST:
-            table.clear()
-        with suppress(TypeError):  # a mapping of data types is not hashable
-            table[key] = entry
-            if key[1:] == _NOTHING_ASKED:
-                table[to] = entry  # for `front`
+    """Return the entry of a type for the keywords of `convert`.
+
+    It is remembered under the keywords as spelled.
+    """
+    record = RECORDS[kind]
+    key = to, device, copy, alias_readonly, dtype.__class__, dtype, casting, order
+    remembered = device.__class__ in _PLAIN and copy.__class__ in _PLAIN
+    if remembered:
+        try:
+            found: Entry | Deferred | Unwrapped | None = record.table.get(key)
+        except TypeError:  # a dtype that is a mapping, a `to` that is no name
+            remembered, found = False, None
+        if found is not None:
+            return found
+    request = request_of(device, copy, alias_readonly, dtype, casting, order)
+    entry = _entry(record, kind, library_named(to), request)
+    if remembered and not isinstance(dtype, Mapping):
+        if len(record.table) >= MOST:
+            record.table.clear()
+        record.table[key] = entry
+        if request == Request():
+            record.table[to] = entry  # for `front`
     return entry
 
 
 def entry_for(kind: type, target: Library, request: Request) -> Entry | Deferred | Unwrapped:
     """Return what converts the arrays of a type."""
-    record = RECORDS[kind]
+    return _entry(RECORDS[kind], kind, target, request)
+
+
+def _entry(
+    record: TypeRecord, kind: type, target: Library, request: Request
+) -> Entry | Deferred | Unwrapped:
     if target.lazy:
         raise ConversionError(target.no_wrap)
     if record.lazy is not None:
@@ -169,6 +160,76 @@ def entry_for(kind: type, target: Library, request: Request) -> Entry | Deferred
     if record.library is None:
         return Unwrapped(kind, target, request)
     return entry_of(kind, record.library, target, request)
+
+
+def explain(
+    x: Any,
+    /,
+    to: object,
+    *,
+    device: object = None,
+    copy: bool | None = None,
+    alias_readonly: bool = False,
+    dtype: object = None,
+    casting: Casting = "same_kind",
+    order: object = None,
+) -> Route:
+    """Return the route that :func:`convert` would take with the same arguments.
+
+    Parameters
+    ----------
+    x : array
+        As for :func:`convert`; a capsule is not consumed.
+    to : str or module
+        The target library.
+    device, copy, alias_readonly, dtype, casting, order
+        As for :func:`convert`.
+
+    Returns
+    -------
+    Route
+        Its ``kind`` (view, kernel, transfer or refuse), its ``why``, and ``nbytes``, the number of
+        bytes that would be copied.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not an array in memory. A Dask array has a route for each of its blocks.
+
+    Examples
+    --------
+    >>> import arraybridge as ab
+    >>> import numpy as np, torch
+    >>> x = np.zeros((2, 3))
+    >>> ab.explain(x, "torch").kind
+    'view'
+    >>> print(ab.explain(x[::-1], "torch"))
+    numpy -> torch on cpu: copied by numpy's own copy, 48 bytes (torch takes no negative
+        strides; the layout is negative)
+    >>> weights = torch.ones(3, requires_grad=True)
+    >>> print(ab.explain(weights, "numpy"))
+    torch -> numpy on cpu: refused (gradients are tracked and would be cut silently: pass
+        x.detach())
+    """
+    return explained(
+        x, entry_of_call(type(x), to, device, copy, alias_readonly, dtype, casting, order)
+    )
+
+
+def explained(x: Any, entry: Entry | Deferred | Unwrapped) -> Route:
+    """Return an array's route by an entry."""
+    if isinstance(entry, Deferred):
+        raise TypeError(
+            f"the blocks of a {entry.lazy.name} array are converted when they are computed, each "
+            "by its own route: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
+        )
+    array, inner = opened(x, entry)
+    route = inner.plan(array)
+    if array is not x and inner.source is inner.target and route.kind == "view":
+        route = route.of(why=f"it is inside the {type(x).__name__}")
+    if route.kind == "refuse" and hasattr(type(x), "__arraybridge__"):
+        route = route.of(why=of_native(route.why))
+    return route
 
 
 class Unwrapped:
@@ -198,6 +259,17 @@ class Unwrapped:
                 raise
             why = of_native(error.route.why)
             raise ConversionError(why, error.route._replace(why=why)) from None
+
+
+def opened(x: Any, entry: Entry | Unwrapped) -> tuple[Any, Entry]:
+    """Return the array inside an object and the entry of its type; consume nothing."""
+    if not isinstance(entry, Unwrapped):
+        return x, entry
+    if dlpack.is_capsule(x):
+        from .protocols.from_object import LIBRARY
+
+        return inspect(x), entry_of(TensorInfo, LIBRARY, entry.target, entry.request)
+    return entry.opened(x, True)
 
 
 class Deferred:
@@ -233,7 +305,15 @@ def converted(
     return entry_for(type(x), library_named(to), request).run(x)
 
 
-_NOTHING_ASKED = (None, None, False, "same_kind", None, type(None), None)
+def numpy_view(x: Any) -> Any:
+    """Return a NumPy view of an array, or None; C calls the function that it remembers."""
+    record = RECORDS[type(x)]
+    if record.view is None:
+        record.view = entry_of_call(type(x), "numpy", None, False).run
+    try:
+        return record.view(x)
+    except (BufferError, ValueError, TypeError):
+        return None
 
 
 def imported(x: Any, to: object, device: object = None, copy: bool | None = None) -> Any:

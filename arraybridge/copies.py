@@ -13,17 +13,16 @@ from .core.library import Library
 from .core.records import ConversionError, TensorInfo, of_native
 from .core.registry import KNOWN, RECORDS, library_of_type
 from .core.request import Request
-from .core.table import OBSERVERS, entry_of, notify_copy
+from .core.table import OBSERVERS, entry_of, front, notify_copy
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
-from .native.lookup import front
 from .protocols.from_object import LIBRARY as PROTOCOL
 from .protocols.from_object import as_source
 
 _CONTIGUOUS = object()  # the key of its entries
 
 
-@front(KNOWN, OBSERVERS, _CONTIGUOUS)
+@front(KNOWN, _CONTIGUOUS)
 def contiguous(x: Any, /, *, out: Any = None) -> Any:
     """Return a C-contiguous array with the elements of ``x``, in the library of ``x``.
 
@@ -227,7 +226,7 @@ def _write_off_host(
         copier = copier_for(info, library, out_library)
         if copier is None:
             raise ConversionError(no_copy(info, library))
-        x = copier.copy(x, library, out_library, info, info.device)
+        x = copier.copy(x, info)
         library = library_of_type(type(x)) or library
         read = library.export(x, stream)
     try:

@@ -69,6 +69,13 @@ def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     return tuple(strides)
 
 
+def dense_strides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides, in elements, of a dense array; `axes`: in memory, outermost first."""
+    dense = c_strides(tuple(shape[axis] for axis in axes))
+    steps = dict(zip(axes, dense, strict=True))
+    return tuple(steps[axis] for axis in range(len(shape)))
+
+
 def f_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     """Return the strides of the dense Fortran-ordered layout (first axis fastest)."""
     return c_strides(shape[::-1], itemsize)[::-1]

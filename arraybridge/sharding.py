@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .array import Array, from_dlpack
 from .conversion import convert
+from .conversion import explain as explained
 from .core.records import ConversionError, Route
 from .core.registry import RECORDS, library_named
-from .explaining import explain as explained
 
 if TYPE_CHECKING:
     from .dlpack import DeviceType

@@ -24,7 +24,7 @@ from .conversion import inspect
 from .core.records import ConversionError, Route, TensorInfo, outcome
 from .core.registry import library_named, library_of_type, tree_node
 from .dlpack import is_capsule
-from .explaining import explain as explain_array
+from .conversion import explain as explain_array
 from .layout import in_bytes, span
 from .pytree import CONTAINERS, is_builtin, path_text
 

@@ -14,7 +14,7 @@ from ..core.library import Library, place_named
 from ..core.records import ConversionError, TensorInfo, no_copy_allowed
 from ..core.registry import KNOWN, RECORDS, library_named
 from ..core.request import Request, checked_copy
-from ..core.table import OBSERVERS, execute, notify, notify_copy, notify_view, relabelled, routed
+from ..core.table import OBSERVERS, notify, notify_copy, notify_view, plan_for, relabelled, run_plan
 from ..core.transfer import fetched
 from ..dlpack import CPU, Device, DeviceType, check_stream, reads_versioned, to_capsule
 from ..native.pyapi import CapsuleType
@@ -256,7 +256,7 @@ class Array(ArrayObject):
         copier = copier_for(info, library, library)
         if copier is None:
             raise ConversionError(no_copy(info, library))
-        own = copier.copy(x, library, library, info, info.device)
+        own = copier.copy(x, info)
         return to_capsule(library.export(own, stream), versioned=versioned)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
@@ -412,8 +412,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
 
             target = library_named(fallback_library(device or info.device))
         alias = library.alias(native)
-        found, info = routed(alias, library, target, Request(device, copy))
-        result = execute(alias, found, info)
+        result = run_plan(alias, plan_for(alias, library, target, Request(device, copy)))
         return _constructor(target, type(result))(result)
     make = _constructor(library, type(native))
     if OBSERVERS:

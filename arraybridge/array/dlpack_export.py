@@ -8,7 +8,7 @@ import numpy
 
 from ..core.records import Kind, Route, TensorInfo, no_copy_allowed, of_native, pending_reason
 from ..core.registry import library_named
-from ..core.table import routed
+from ..core.table import plan_for
 from ..dlpack import CPU, Device, reads_versioned
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ def in_place(array: Array, info: TensorInfo) -> Any:
     if isinstance(array.native, numpy.ndarray):
         return array.native
     to = library_named("numpy")
-    route, _ = routed(array._native, array._library, to)
-    if route.kind != "view":
+    if plan_for(array._native, array._library, to).kind != "view":
         return None
     return to.wrap(array._library.export_borrowed(array._native, info))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy
 
-from ..conversion import convert
+from ..conversion import convert, numpy_view
 from ..core.library import Library, place_named
 from ..core.records import ConversionError
 from ..core.registry import KNOWN, library_named, library_of_package, library_of_type
@@ -339,6 +339,8 @@ class LibraryArray(Array):
 
 if C is not None:
     _slow = LibraryArray.__dlpack__, LibraryArray.__array__, struct_of
-    _dlpack, _array, _address = C.export_arrays(LibraryArray, CLASSES, KNOWN, OBSERVERS, *_slow)
+    _dlpack, _array, _address = C.export_arrays(
+        LibraryArray, CLASSES, KNOWN, OBSERVERS, *_slow, numpy_view
+    )
     LibraryArray.__dlpack__, LibraryArray.__array__ = _dlpack, _array  # type: ignore[method-assign]
     LibraryArray._exported_in_c = _address

@@ -16,11 +16,10 @@ import numpy as np
 
 from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
 from ..layout import SMALL, is_non_negative
-from ..native.lookup import itself, then
-from .copiers import on_host, resolved
+from .copiers import USUAL_ALIGNMENT, on_host, resolved
 from .kernel import compact_copy, own_copies_serve
-from .library import Library, edge_between
-from .records import ConversionError, TensorInfo, first_line
+from .library import Library, edge_between, itself, then
+from .records import ConversionError, Route, TensorInfo, first_line
 from .registry import library_named, library_of_type
 
 _CHUNK = 1 << 14  # elements that are cast and compared while they are in the cache
@@ -59,10 +58,12 @@ class CastCopy(NamedTuple):
 
     library: Library  # the one that casts
     source: Library
+    target: Library
+    device: Device  # the result's
     dtype: DataType
     casting: str
     axes: tuple[int, ...]  # from the outermost in memory to the innermost
-    onward: Any  # a `Plan` for the rest; None if the target takes a view of the result
+    onward: Route | None  # the rest; None if the target takes a view of the result
     given: TensorInfo  # what is cast
 
     def __str__(self) -> str:
@@ -70,14 +71,14 @@ class CastCopy(NamedTuple):
         by = f"{library.name}'s own {'copy' if given.dtype == self.dtype else 'cast'}"
         copies = given.dtype == self.dtype and library.name == "numpy" and not given.pending
         if copies and not (own_copies_serve() and given.size <= SMALL):
-            by = str(on_host(_info_permuted(given, self.axes)))
-        return by if self.onward is None else f"{by}, then {self.onward.copier}"
+            by = str(on_host(_info_permuted(given, self.axes), self.source, self.target))
+        return by if self.onward is None else f"{by}, then {self.onward.kernel}"
 
-    def edge(self, take: Callable[[Any], Any] | None, aligned: bool) -> Callable[[Any], Any] | None:
+    def edge(self, take: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
         """Return the cast as a function of the array, if the libraries' own functions can do it.
 
-        `take` is the target's view of the result, of `aligned` memory if it needs that. NumPy casts
-        only small arrays here: a large one is cast into a block, which may be faster.
+        `take` is the target's view of the result. NumPy casts only small arrays here: the function
+        returns None for a large one, which is cast into a block.
         """
         library, source, given, dtype, axes = (
             self.library, self.source, self.given, self.dtype, self.axes,
@@ -85,11 +86,12 @@ class CastCopy(NamedTuple):
         if take is None or self.casting == "same_value" or not own_copies_serve():
             return None
         if library is source and library.name != "numpy":
-            return lambda x: take(library.astype(x, dtype, axes))
+            return lambda x: take(self._by(library, x, given))
         numpy: Any = library_named("numpy")
         known, empty = numpy.casts, numpy.empty_aligned
         if library is not numpy or not {dtype.name, given.dtype.name} <= known:
             return None
+        aligned = self.target.accepts.alignment > USUAL_ALIGNMENT
         made, back = numpy.native_dtype(dtype), [axes.index(axis) for axis in range(len(axes))]
         in_order = axes == tuple(range(len(axes)))
 
@@ -106,25 +108,22 @@ class CastCopy(NamedTuple):
 
         steps: list[Callable[[Any], Any]] = [cast]
         if source is not numpy:
-            # A view may lock its array's storage, which a cast must not; a copy's may be locked.
-            copy = source.copy_small
-            view = edge_between(source, numpy, given, new=copy is not None)
+            view = edge_between(source, numpy, given)
             if view is None:
                 return None
-            steps = [view, cast] if copy is None else [copy, view, cast]
+            # A view may lock its array's storage, which a cast must not; a copy's may be locked.
+            steps = [view, cast] if source.copy_small is None else [source.copy_small, view, cast]
         return reduce(then, steps if take is itself else [*steps, take])
 
-    def copy(
-        self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
+    def copy(self, x: Any, info: TensorInfo) -> object:
         """Copy ``x`` to an array of the target, the source, or NumPy."""
-        library = self.library
+        library, source = self.library, self.source
         if library.name == "numpy" and info.device.host and not info.refused:
-            return self._on_host(x, source, target, info, device)
+            return self._on_host(x, source, info)
         if library is source:
             return self._by(library, x, info)
         here = info.device
-        stream = target.current_stream(here)
+        stream = self.target.current_stream(here)
         made = self._by(library, library.wrap(source.export_described(x, info, stream)), info)
         source.read_on(x, here, stream)
         return made
@@ -151,9 +150,7 @@ class CastCopy(NamedTuple):
                 raise _changed(x[at], made[at], at, self.dtype)  # type: ignore[index]
         return made
 
-    def _on_host(
-        self, x: Any, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
+    def _on_host(self, x: Any, source: Library, info: TensorInfo) -> object:
         """Copy host memory to a block aligned to 64 bytes."""
         numpy: Any = self.library
         if info.pending and source is not numpy:
@@ -167,29 +164,23 @@ class CastCopy(NamedTuple):
         else:
             shape = tuple([info.shape[axis] for axis in axes])
             block = ManagedTensor.allocate(shape, dtype, padded=dtype.subbyte)
-            self._fill(block, x, numpy, source, target, info, back)
+            self._fill(block, x, source, info, back)
         if axes != tuple(range(len(axes))):
             block = _permuted(block, back)
-        if device.type == CPU.type:  # the target may have several CPU devices
-            block.device = device
+        if self.device.type == CPU.type:  # the target may have several CPU devices
+            block.device = self.device
         if self.onward is not None:  # the rest of the route starts from a NumPy array
             return numpy.wrap(block)
-        return target.wrap(block, move=True)
+        return self.target.wrap(block, move=True)
 
     def _fill(
-        self,
-        block: ManagedTensor,
-        x: Any,
-        numpy: Any,
-        source: Library,
-        target: Library,
-        info: TensorInfo,
-        back: list[int],
+        self, block: ManagedTensor, x: Any, source: Library, info: TensorInfo, back: list[int]
     ) -> None:
         """Cast the elements of ``x`` into a block whose axes are in memory order."""
+        numpy: Any = self.library
         checked = self.casting == "same_value"
         if not (checked or info.pending) and info.size >= _LARGE:
-            for library in (source, target):
+            for library in (source, self.target):
                 if type(library).assign_cast is not Library.assign_cast and _fills(
                     block, _permuted(source.export_borrowed(x, info), self.axes), library
                 ):

@@ -1,13 +1,14 @@
-"""Copiers: what copies an array to new memory on its device. The planner picks one.
+"""Copiers: what copies an array on its device. The planner picks one, and ``explain`` prints it.
 
 =============  ============================================================
-`OwnCopy`      the library of the array, or the target's own import
-`SmallCopy`    the library of the array, if a call costs more than the copy
+`LibraryCopy`  a library: that of the array, or the target's own import
 `HostCopy`     the host's kernels, `memmove` for contiguous memory
 `DeviceCopy`   a kernel on another device, to memory that a library allocates
 =============  ============================================================
 
-``explain`` prints a copier, and ``execute`` calls it.
+``core.cast`` has the copier for other data types, ``core.transfer`` the one for other devices. All
+have a method ``copy(x, info)``, whose result is an array of the target, or of a library from which
+the conversion goes on.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any, NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
-from ..native.lookup import then
 from .kernel import (
     NO_ADDRESSES,
     ON_CUDA,
@@ -29,59 +29,51 @@ from .kernel import (
     no_kernel,
     own_copies_serve,
 )
-from .library import Library, edge_between
-from .records import ConversionError, TensorInfo, layout_objection, pending_reason
+from .library import Library, edge_between, then
+from .records import ConversionError, TensorInfo, dense_like, layout_objection, pending_reason
 from .registry import library_named, library_of_type
-from .signature import USUAL_ALIGNMENT, dense_like
+
+#: The alignment in bytes that every allocator guarantees.
+USUAL_ALIGNMENT = 16
 
 
-class OwnCopy(NamedTuple):
-    """A copy that a library makes itself."""
+class LibraryCopy(NamedTuple):
+    """A copy that a library makes itself: that of the array, or the target as it imports."""
 
-    library: Library  # the one of the array, or the target
+    library: Library
+    source: Library
+    target: Library
     why: str | None = None  # why no kernel of arraybridge does it, if one could
+    as_is: bool = False  # the copy may keep what is pending, such as another byte order
 
     def __str__(self) -> str:
         return f"{self.library.name}'s own copy" + (f" ({self.why})" if self.why else "")
 
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
+    def copy(self, x: object, info: TensorInfo) -> object:
         """Copy ``x``; the result is an array of the target, or of the source."""
-        if info.pending:
-            return resolved(x, source, info)
-        if self.library is target and info.device.host and copies_itself(target, info):
+        source, target = self.source, self.target
+        if self.library is target and not info.pending and copies_itself(target, info):
             made = target.wrap(source.export_described(x, info))
             if library_of_type(type(made)) is target or isinstance(made, target.forms):
                 return made
             raise ConversionError(
                 f"{target.name}.wrap() returned {type(made).__name__}, not an array of its own"
             )
-        fresh = source.copy(x)
-        if fresh is None:
-            raise ConversionError(no_copy(info, source))
-        return fresh
-
-
-class SmallCopy(NamedTuple):
-    """A copy of a small array on the CPU by the libraries' own functions (the plan's edge)."""
-
-    library: Library  # the one that copies
-
-    def __str__(self) -> str:
-        return f"{self.library.name}'s own copy"
-
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
-        """Copy ``x``, which the edge found to be too large for it."""
-        return on_host(info).copy(x, source, target, info, device)
+        if self.as_is or not info.pending:
+            fresh = source.copy(x)
+            if fresh is not None:
+                return fresh
+        if info.refused:
+            raise ConversionError(info.refused)
+        if info.pending:
+            return resolved(x, source, info)
+        raise ConversionError(no_copy(info, source))
 
 
 def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any], Any] | None:
     """Return a function that copies small arrays with the libraries' own functions, or None.
 
-    The function returns None for larger arrays, whose copier depends on the size.
+    The function returns None for larger arrays, which the copier copies.
     """
     if not own_copies_serve():
         return None
@@ -100,33 +92,16 @@ def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any
         copy = then(view, copy)
     if made is target:
         return copy
-    take = edge_between(made, target, dense_like(s), new=True)
+    take = edge_between(made, target, dense_like(s))
     return None if take is None else then(copy, take)
-
-
-class LibraryCopy(NamedTuple):
-    """A copy in C order by the library of an array whose memory is not its elements."""
-
-    library: Library
-
-    def __str__(self) -> str:
-        return f"{self.library.name}'s own copy"
-
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
-        """Copy ``x``; the kernel copies what the library only resolves."""
-        made = source.copy(x)
-        if made is not None:
-            return made
-        if info.refused:
-            raise ConversionError(info.refused)
-        return resolved(x, source, info)
 
 
 class HostCopy(NamedTuple):
     """A copy in host memory by a kernel; `info` describes the array."""
 
+    source: Library
+    target: Library
+    device: Device  # the target may have several CPU devices
     kernel: Kernel
     info: TensorInfo
 
@@ -134,34 +109,30 @@ class HostCopy(NamedTuple):
         # C-contiguous memory is moved as it is, even if another kernel is registered.
         return OWN if self.info.c_contiguous else self.kernel.name
 
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
+    def copy(self, x: object, info: TensorInfo) -> object:
         """Copy ``x`` to a block aligned to 64 bytes, as an array of the target."""
-        block = compact_copy(source.export_borrowed(x, info))
-        if device.type == CPU.type:  # the target may have several CPU devices
-            block.device = device
-        return target.wrap(block, move=True)
+        block = compact_copy(self.source.export_borrowed(x, info))
+        if self.device.type == CPU.type:
+            block.device = self.device
+        return self.target.wrap(block, move=True)
 
 
 class DeviceCopy(NamedTuple):
     """A copy on another device by a kernel, on the stream of the library that allocates."""
 
+    source: Library
     kernel: Kernel
     allocator: Library  # the target if it allocates on the device, else the source
-    info: TensorInfo  # what is copied
+    device: Device  # of the copy: CUDA's managed memory is copied to plain memory
 
     def __str__(self) -> str:
         return self.kernel.name
 
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
+    def copy(self, x: object, info: TensorInfo) -> object:
         """Copy ``x``, after the work queued on its own stream, to an array of the allocator."""
+        source, library, device = self.source, self.allocator, self.device
         shape, strides, itemsize = _walk(info)
-        library = self.allocator
-        if device != self.info.device:
-            info, device = self.info, self.info.device
+        info = info._replace(device=device)
         block = library.empty_like(x) if library is source else library.empty(info)
         made = check_made(block, library, info)
         if 0 in shape:
@@ -182,26 +153,41 @@ class DeviceCopy(NamedTuple):
         return block
 
 
-Copier = OwnCopy | SmallCopy | HostCopy | DeviceCopy
+Copier = LibraryCopy | HostCopy | DeviceCopy
 
 
-def copier_for(info: TensorInfo, source: Library, target: Library) -> Copier | None:
-    """Return the copier that makes a C-contiguous copy on an array's device, or None."""
+def copier_for(
+    info: TensorInfo, source: Library, target: Library, device: Device | None = None
+) -> Copier | None:
+    """Return the copier that makes a C-contiguous copy on an array's device, or None.
+
+    `device`: the result's, if it is another of the host's devices.
+    """
     if info.pending:
-        return OwnCopy(source)
-    if info.device.type == DeviceType.CUDA_MANAGED and CPU.type not in target.accepts.devices:
-        info = info._replace(device=Device(DeviceType.CUDA, info.device.id))  # like CuPy's arrays
-    if info.device.host:
+        return LibraryCopy(source, source, target)
+    here = info.device
+    if here.type == DeviceType.CUDA_MANAGED and CPU.type not in target.accepts.devices:
+        here = Device(DeviceType.CUDA, here.id)  # like CuPy's arrays
+    if here.host:
         if copies_itself(target, info):
-            return OwnCopy(target)
-        return on_host(info)
-    kernel = kernel_for(info.device)
+            return LibraryCopy(target, source, target)
+        return on_host(info, source, target, device)
+    kernel = kernel_for(here)
     if kernel is not None:
-        if type(target).empty is not Library.empty and info.device.type in target.accepts.devices:
-            return DeviceCopy(kernel, target, info)
+        if type(target).empty is not Library.empty and here.type in target.accepts.devices:
+            return DeviceCopy(source, kernel, target, here)
         if allocates(source):
-            return DeviceCopy(kernel, source, info)
-    return OwnCopy(source, no_kernel(info.device)) if source.copies(info) else None
+            return DeviceCopy(source, kernel, source, here)
+    return LibraryCopy(source, source, target, no_kernel(here)) if source.copies(info) else None
+
+
+def on_host(
+    info: TensorInfo, source: Library, target: Library, device: Device | None = None
+) -> HostCopy:
+    """Return the copy of host memory by its kernel."""
+    kernel = kernel_for(info.device)
+    assert kernel is not None  # the host always has one
+    return HostCopy(source, target, device or info.device, kernel, info)
 
 
 def stream_of(library: Library, device: Device) -> int | None:
@@ -225,15 +211,10 @@ def _walk(info: TensorInfo) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     return (info.nbytes,), (1,), 1
 
 
-def on_host(info: TensorInfo) -> HostCopy:
-    """Return the copy of host memory by its kernel."""
-    kernel = kernel_for(info.device)
-    assert kernel is not None  # the host always has one
-    return HostCopy(kernel, info)
-
-
 def copies_itself(target: Library, info: TensorInfo) -> bool:
-    """Whether a library's import copies the described array."""
+    """Return whether a library's import copies the described array."""
+    if not info.device.host:
+        return False
     accepts = target.accepts_of(info)
     if info.dtype_name in accepts.copied:
         return True
@@ -258,7 +239,7 @@ def check_made(block: object, library: Library, info: TensorInfo) -> TensorInfo:
 
 
 def allocates(library: Library) -> bool:
-    """Whether a library allocates memory for kernels on other devices than the host."""
+    """Return whether a library allocates memory for kernels on other devices than the host."""
     kind = type(library)
     return kind.empty is not Library.empty or kind.empty_like is not Library.empty_like
 

@@ -17,7 +17,7 @@ class NoKernel(ImportError):
 
 
 def _missing(error: ImportError) -> NoKernel:
-    _anew()
+    _changed()
     return NoKernel(str(error))
 
 
@@ -79,10 +79,14 @@ _kernels: dict[int, Kernel] = {}  # registered ones
 _serving: dict[int, Kernel | None] = {}  # the kernel found for a kind of device
 
 
-def _anew() -> None:
-    """Forget the kernels found; a thread that is searching stores its result in the old dict."""
+def _changed() -> None:
+    """Forget the kernels and all routes, after a kernel, driver or device came or failed.
+
+    A thread that is searching stores its result in the old dict.
+    """
     global _serving
     _serving = {}
+    forget()
 
 
 def register_kernel(
@@ -138,8 +142,7 @@ def register_kernel(
         _kernels[kind] = Kernel(name or str(getattr(copy, "__name__", copy)), copy)
     else:
         raise TypeError(f"a kernel must be callable; got {copy!r}")
-    _anew()
-    forget()
+    _changed()
 
 
 def _kind_of(device: object) -> int:
@@ -196,7 +199,7 @@ def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
         from ..kernels import cuda
         from ..kernels.cuda import driver
 
-        driver.forgetting(_anew)
+        driver.forgetting(_changed)
         kernel = Kernel(OWN, cuda.copy, cuda.compact, several=True)
         _cuda = kernel, cuda.unavailable
     return _cuda

@@ -10,13 +10,11 @@ from .. import dlpack
 from ..dlpack import DataType, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
 from ..layout import SMALL, in_bytes, span
-from ..native.lookup import then
-from .records import Accepts, ConversionError, Edge, TensorInfo
+from .records import Accepts, ConversionError, Edge, TensorInfo, described_key
 from .registry import imported_libraries, library_named, library_of_package
 
 if TYPE_CHECKING:
     from ..dlpack import ManagedTensor
-    from .signature import Signature
 
 
 class Arrays:
@@ -98,30 +96,38 @@ class Arrays:
         return f"library {self.name!r} has no wrap(): it cannot be a target"
 
 
-class Edges:
-    """Conversions that a library makes itself, and the coarse signature that selects them."""
+class Routes(Arrays):
+    """What decides the routes of arrays: signatures, and the library's own conversions."""
 
     edges: tuple[Edge, ...] = ()
-    #: Return the modes and transformations of the process that change the library's own functions,
-    #: as a hashable value. If it is true, no edge to the library is used.
+    #: Return what else the acceptance of arrays depends on, as a hashable value: JAX's x64 mode.
+    state: Callable[[], Hashable] | None = None
+    #: Return the modes of the process that intercept the library's own functions, as a hashable
+    #: value. If it is true, no edge to the library is used.
     modes: Callable[[], Hashable] | None = None
-    #: Return the coarse signature of an array, a tuple for :meth:`decode`; None for an unusual one,
-    #: which is then described. Without this function, every array is described.
-    signature: Callable[[Any], Hashable | None] | None = None
-    #: Return the address of the first element of an array with a coarse signature, quickly. The
-    #: signature then also shows whether the alignment suits a target.
+    #: Return the address of the first element of a plain array, quickly, for targets that need an
+    #: alignment.
     pointer: Callable[[Any], int] | None = None
+    #: Whether a signature shows if the array is aligned to its item size.
+    signs_alignment: bool = False
+    #: Whether a signature shows the strides; otherwise all arrays are dense, in any order of axes.
+    signs_layout: bool = True
 
-    def has_edges(self, array_type: type) -> bool:
-        """Return whether :attr:`edges` serve arrays of a type that the library owns.
+    def signature(self, x: Any) -> Hashable:
+        """Return all properties of an array that may decide its route, as a small hashable value.
 
-        Edges do not serve subclasses, whose arrays may have another meaning.
+        Two arrays with equal signatures take the same route to any target, whatever their
+        addresses. Define it if that is faster than the default, the whole description. The shape of
+        a contiguous array may be left out, but not its number of axes and whether it is empty.
+        """
+        return described_key(self.describe(x))
+
+    def plain(self, x: Any) -> bool:
+        """Return whether :attr:`edges` may convert an array of this library.
+
+        They do not serve subclasses, whose arrays may have another meaning.
         """
         return True
-
-    def decode(self, key: Any) -> Signature:
-        """Return the description that a coarse signature stands for."""
-        raise NotImplementedError
 
 
 class Memory(Arrays):
@@ -165,12 +171,12 @@ class Copies(Arrays):
     #: Whether all arrays have the same, contiguous layout.
     one_layout: bool = False
     #: Copy a small array on the CPU to a new C-contiguous one, with all that is pending applied;
-    #: return None if it is not small. It is called for arrays with a coarse signature.
+    #: return None if it is not small. It is called for :meth:`~Library.plain` arrays.
     copy_small: Callable[[Any], Any] | None = None
     #: The largest number of elements that :attr:`copy_small` copies.
     most_small: int = SMALL
     #: Copy an array off the host to a C-contiguous one on its device; return None to leave it to
-    #: :meth:`empty` and the kernel. It is called for arrays with a coarse signature.
+    #: :meth:`empty` and the kernel. It is called for :meth:`~Library.plain` arrays.
     copy_on_device: Callable[[Any], Any] | None = None
 
     def resolve(self, x: Any) -> object:
@@ -404,7 +410,7 @@ class Lazy(Arrays):
         raise NotImplementedError
 
 
-class Library(Edges, Memory, Copies, Casts, Devices, Computing, Lazy):
+class Library(Routes, Memory, Copies, Casts, Devices, Computing, Lazy):
     """An array library: how to describe, export and wrap its arrays.
 
     Subclass it, define ``name``, ``accepts`` and ``owns``, and pass an instance to
@@ -472,30 +478,42 @@ def extent_of(info: TensorInfo) -> tuple[int, int]:
 
 
 def edge_between(
-    source: Library, target: Library, s: TensorInfo, copies: bool = False, new: bool = False
+    source: Library, target: Library, info: TensorInfo, copies: bool = False
 ) -> Callable[[Any], Any] | None:
-    """Return the edge's function for a signature, through NumPy if there is no direct one.
-
-    `new`: nobody else has the arrays yet.
-    """
-    own = _edge(source, target, s, copies, new)
+    """Return the edge's function for an array, through NumPy if there is no direct one."""
+    own = _edge(source, target, info, copies)
     if own is not None or copies or "numpy" in (source.name, target.name) or source is target:
         return own
     numpy = library_named("numpy")
-    first, second = _edge(source, numpy, s, new=new), _edge(numpy, target, s)
+    first, second = _edge(source, numpy, info), _edge(numpy, target, info)
     return None if first is None or second is None else then(first, second)
 
 
 def _edge(
-    source: Library, target: Library, s: TensorInfo, copies: bool = False, new: bool = False
+    source: Library, target: Library, info: TensorInfo, copies: bool = False
 ) -> Callable[[Any], Any] | None:
-    if s.pending:
+    if info.pending:
         return None
     names = source.name, target.name
     for edge in (*target.edges, *source.edges):
-        if edge[:2] == names and edge.copies is copies and edge.serves(s):
-            return edge.of_new if new and edge.of_new is not None else edge.function
+        if edge[:2] == names and edge.copies is copies and edge.serves(info):
+            return edge.function
     return None
+
+
+def itself(x: Any) -> Any:
+    """Return an array unchanged."""
+    return x
+
+
+def then(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the composition of two functions, unless the first returns None."""
+
+    def both(x: Any) -> Any:
+        made = first(x)
+        return None if made is None else second(made)
+
+    return both
 
 
 def place_named(device: object) -> Device:

@@ -1,7 +1,7 @@
-"""The planner: makes a :class:`Plan` from an array's signature, two libraries and a request.
+"""The planner: makes a :class:`Route` from a description, two libraries and a request.
 
 It decides everything about a conversion: read-only memory, layouts, alignment, data types, casts,
-orders, devices, sharing, and the copier. The planner is pure: it reads only the signature, never
+orders, devices, sharing, and the copier. The planner is pure: it reads only the description, never
 the array. Modules that copy are imported for the first copy.
 """
 
@@ -12,92 +12,51 @@ from typing import Any, NamedTuple
 
 from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
-from ..native.lookup import itself
-from .library import Library, edge_between
+from .library import Library, edge_between, itself
 from .records import (
     Accepts,
     ConversionError,
     Kind,
     Route,
     TensorInfo,
+    dense_like,
     layout_objection,
     no_copy_allowed,
     pending_reason,
 )
 from .request import Cast, Request, has_order, layout_change, order_axes
-from .signature import USUAL_ALIGNMENT, dense_like
-
-#: A reason, or a function that returns it for an array's description.
-Reason = str | Callable[[TensorInfo], str]
-
-
-class Plan(NamedTuple):
-    """How all arrays of one signature are converted.
-
-    `kind` is "view", "kernel", "transfer" or "refuse"; `why` is the reason, or a function that
-    returns it, called for `explain` and errors. The result is on `device` (None: the array's) and
-    has `dtype` (None: the array's). The `copier` copies, and ``explain`` prints it. `edge`, if any,
-    is the whole conversion as a function of the array; it may return None for an array that is not
-    small, which the copier then copies.
-    """
-
-    kind: Kind
-    why: Reason
-    source: Library
-    target: Library
-    device: Device | None = None
-    copier: Any = None
-    edge: Callable[[Any], Any] | None = None
-    dtype: DataType | None = None
-
-    def reason(self, info: TensorInfo) -> str:
-        """Return the reason for an array."""
-        return self.why if isinstance(self.why, str) else self.why(info)
-
-    def route(self, info: TensorInfo, kind: type[Route] = Route) -> Route:
-        """Return the plan's public record for an array."""
-        nbytes = 0
-        if self.kind in ("kernel", "transfer"):
-            dtype = self.dtype
-            nbytes = info.nbytes if dtype is None else dtype.nbytes(info.size, dtype.subbyte)
-        why = self.why if isinstance(self.why, str) else self.why(info)
-        fields = (
-            self.kind, why, nbytes, self.source.name, self.target.name, self.device or info.device,
-            self.copier,
-        )  # fmt: skip
-        return tuple.__new__(kind, fields)
 
 
 def plan(
-    s: TensorInfo,
+    info: TensorInfo,
     source: Library,
     target: Library,
     request: Request,
     *,
     edges: bool = True,
     same: bool | None = None,
-) -> Plan:
-    """Plan the conversion of arrays with a signature.
+) -> Route:
+    """Plan the conversion of an array.
 
     `edges`: whether the libraries' own functions may be used (not for subclasses). `same`: whether
-    the array already belongs to the target. Raises Finer if the signature is too coarse, and
-    ValueError for an order that does not fit the number of axes.
+    the array already belongs to the target. ValueError for an order that does not fit the number of
+    axes.
     """
     same = source is target if same is None else same
-    return _Planning(s, source, target, request, edges, same).plan()
+    return _Planning(info, source, target, request, edges, same).plan().of(info=info)
 
 
-def unavailable(s: TensorInfo) -> str | None:
+def unavailable(info: TensorInfo) -> str | None:
     """Return why no target can take an array, or None."""
-    if s.refused:
-        return s.refused
-    if not s.data and not s.pending and not s.empty:  # each chunk has its own address
+    if info.refused:
+        return info.refused
+    if not info.data and not info.pending and not info.empty:  # each chunk has its own address
         return "its data pointer is null: copy it first"
     return None
 
 
 class _Planning(NamedTuple):
-    """The planning of one request; methods return plans or reasons."""
+    """The planning of one request; methods return routes or reasons."""
 
     s: TensorInfo
     source: Library
@@ -106,13 +65,38 @@ class _Planning(NamedTuple):
     edges: bool
     same: bool
 
-    def _plan(self, kind: Kind, why: Reason, place: Device | None = None, **more: Any) -> Plan:
-        return Plan(kind, why, self.source, self.target, place, **more)
+    def _route(
+        self,
+        kind: Kind,
+        why: str,
+        place: Device | None = None,
+        *,
+        copier: Any = None,
+        kernel: str | None = None,
+        dtype: DataType | None = None,
+        axes: tuple[int, ...] | None = None,
+        edge: Callable[[Any], Any] | None = None,
+    ) -> Route:
+        """Make a route; a copy has a dtype and an order of axes, unless the libraries decide."""
+        s, target = self.s, self.target
+        place, nbytes = place or s.device, 0
+        if kind in ("kernel", "transfer"):
+            nbytes = s.nbytes if dtype is None else dtype.nbytes(s.size, dtype.subbyte)
+        if copier is not None:
+            kernel = kernel or str(copier)
+        route = Route(kind, why, nbytes, self.source.name, target.name, place, kernel)
+        if copier is not None:
+            route.copier = copier
+        if edge is not None:
+            route.edge = edge
+        if kind == "kernel" and axes is not None and not self.source.in_pieces:
+            route.made = dense_like(s, dtype, axes)._replace(library=target.name, device=place)
+        return route
 
-    def refuse(self, why: Reason, place: Device | None = None) -> Plan:
-        return self._plan("refuse", why, place)
+    def refuse(self, why: str, place: Device | None = None) -> Route:
+        return self._route("refuse", why, place)
 
-    def plan(self) -> Plan:
+    def plan(self) -> Route:
         cast, s = self.request.cast, self.s
         if self.request.contiguous:
             return self.contiguous()
@@ -128,27 +112,27 @@ class _Planning(NamedTuple):
                 return found
             if self.request.copy is not False and axes == tuple(range(s.ndim)):
                 if found.kind == "view":
-                    found = self.as_it_is(True)._replace(why=lambda i: layout_change(i, cast))
+                    found = self.as_it_is(True).of(why=layout_change(s, cast))
                 if found.kind != "refuse" and (self.makes_c_order(found) or has_order(s, axes)):
                     return found
         return self.cast(cast, wanted, axes)
 
     # ------------------------------------------------------------ without a cast
 
-    def as_it_is(self, copy: bool | None) -> Plan:
+    def as_it_is(self, copy: bool | None) -> Route:
         """Plan a view or a copy without a cast."""
         s, request = self.s, self.request
         if self.same and not copy and (request.device is None or request.device == s.device):
-            return self._plan("view", "nothing to convert", edge=itself)
+            return self._route("view", "nothing to convert", edge=itself)
         found = self.checked(self.to_target(copy))
-        if found.kind == "view" and found.edge is None and self.edges:
-            found = found._replace(edge=self.edge(found))
+        if found.kind == "view" and self.edges and s.device == found.device == CPU:
+            found.edge = edge_between(self.source, self.target, s)
         return found
 
-    def to_target(self, copy: bool | None) -> Plan:
+    def to_target(self, copy: bool | None) -> Route:
         """Plan by what the target accepts; `checked` then checks what the libraries can do."""
         s, request = self.s, self.request
-        why: Reason | None = unavailable(s)
+        why = unavailable(s)
         if why:
             return self.refuse(why)
         accepts = self.target.accepts_of(s)
@@ -160,7 +144,7 @@ class _Planning(NamedTuple):
                 f"{accepts.library} supports {_from_to(least, most)} dimensions, this array has "
                 f"{s.ndim}: reshape it first"
             )
-        if accepts.largest < _ANY:
+        if accepts.largest < UNLIMITED:
             why = _too_large(s, accepts, copy)
             if why:
                 return self.refuse(why)
@@ -171,25 +155,22 @@ class _Planning(NamedTuple):
         if place != here and not (place.type == CPU.type and here.host):
             if copy is False:
                 return self.refuse(no_copy_allowed(f"{here} to {place} is a copy"), place)
-            return self._plan(
-                "transfer", "asked for by device=", place, copier=_moves().transfer_for(
-                    s, self.source, self.target, place)
-            )  # fmt: skip
-        objection: Reason | None = None
+            copier = _transfers().transfer_for(s, self.source, self.target, place)
+            return self._route("transfer", "asked for by device=", place, copier=copier)
+        objection: str | None = None
         if copy is None and not request.share:
             # Checked first, so that the result does not depend on the alignment.
             objection = self.may_change(accepts)
         if objection is None:
             objection = view_objection(s, accepts, request.alias_readonly)
         if objection is None and not copy:
-            return self._plan("view", note or f"{accepts.library} takes it as it is", place)
+            return self._route("view", note or f"{accepts.library} takes it as it is", place)
         if copy is False:
             assert objection is not None
             remedy: tuple[str, ...] = ()
             if s.readonly and view_objection(s, accepts, True) is None:
                 remedy = ("alias_readonly=True asks for the view all the same",)
-            why = objection
-            return self.refuse(lambda i: no_copy_allowed(_reason(why, i), *remedy), place)
+            return self.refuse(no_copy_allowed(objection, *remedy), place)
         if s.dtype.subbyte and not s.padded and not s.c_contiguous:
             return self.refuse("packed sub-byte elements can only be copied in C order", place)
         if here.host and place.type != CPU.type:
@@ -207,102 +188,92 @@ class _Planning(NamedTuple):
             "copy=False asks for the view"
         )
 
-    def copied(self, why: Reason, place: Device) -> Plan:
+    def copied(self, why: str, place: Device) -> Route:
         """Plan a copy on the device of the array."""
         from . import copiers
 
         s, source, target = self.s, self.source, self.target
         device = self.request.device
-        edge = None
+        edge = kernel = None
         if self.edges and (device is None or device == CPU) and s.device == CPU:
             if source is not target and copiers.copies_itself(target, s):
                 edge = edge_between(source, target, s, copies=True)
             else:
                 edge = copiers.small_copy(s, source, target)
-                if edge is not None and s._exact and not s.pending:
-                    if s.size <= source.most_small:
-                        return self._plan(
-                            "kernel", why, place, copier=copiers.SmallCopy(source), edge=edge
-                        )
-                    edge = None
-        copier = copiers.copier_for(s, source, target)
-        return self._plan("kernel", why, place, copier=copier, edge=edge)
+                if edge is not None and not s.pending and s.size <= source.most_small:
+                    kernel = f"{source.name}'s own copy"
+        copier = copiers.copier_for(s, source, target, place)
+        axes = None if isinstance(copier, copiers.LibraryCopy) else tuple(range(s.ndim))
+        return self._route("kernel", why, place, copier=copier, edge=edge, kernel=kernel, axes=axes)
 
-    def edge(self, found: Plan) -> Callable[[Any], Any] | None:
-        """Return the library's own function for a view, if there is one for the signature."""
-        s = self.s
-        if s.device != CPU or (found.device or CPU) != CPU:
-            return None
-        return edge_between(self.source, self.target, s)
-
-    def makes_c_order(self, found: Plan) -> bool:
-        """Whether a plan makes a copy in C order from any layout."""
+    def makes_c_order(self, found: Route) -> bool:
+        """Return whether a route makes a copy in C order from any layout."""
         if found.kind == "transfer":
-            return not _moves().keeps_layout(found.copier)
+            return not _transfers().keeps_layout(found.copier)
         if found.kind != "kernel" or self.source.in_pieces:  # a copy keeps whole columns
             return False
         from . import copiers
 
         return not copiers.copies_itself(self.target, self.s)  # an import may keep the layout
 
-    def checked(self, found: Plan) -> Plan:
-        """Refuse a plan that the two libraries have no functions for."""
+    def checked(self, found: Route) -> Route:
+        """Refuse a route that the two libraries have no functions for."""
         s, source, target, obstacle = self.s, self.source, self.target, None
+        place = found.device
         if type(target).wrap is Library.wrap and self.wraps(found):
             obstacle = target.no_wrap
         elif found.kind == "transfer":
-            obstacle = _moves().no_way(s, source, target, found.device)
+            obstacle = _transfers().objection(s, source, target, place)
         elif found.kind == "kernel" and found.copier is None:
             from . import copiers
 
             obstacle = copiers.no_copy(s, source)
-        place = found.device
-        if obstacle is None and found.kind != "refuse" and place and place.type != CPU.type:
+        if obstacle is None and found.kind != "refuse" and place.type != CPU.type:
             try:
                 target.native_device(place)
             except ConversionError as error:  # it has other devices of that kind
                 obstacle = str(error)
         return found if obstacle is None else self.refuse(obstacle, place)
 
-    def wraps(self, found: Plan) -> bool:
-        """Whether a plan ends in the target's ``wrap``."""
+    def wraps(self, found: Route) -> bool:
+        """Return whether a route ends in the target's ``wrap``."""
         s, source, target = self.s, self.source, self.target
         if found.kind == "kernel":
             return source is not target or (s.device.host and not s.pending)
         if found.kind == "transfer":
-            assert found.device is not None
             to_host = found.device.type == CPU.type
-            return to_host or (source is not target and _moves().moves(source, found.device))
+            return to_host or (source is not target and _transfers().moves(source, found.device))
         return found.kind == "view" and (source is not target or found.device != s.device)
 
     # ------------------------------------------------------------ one library, C order
 
-    def contiguous(self) -> Plan:
+    def contiguous(self) -> Route:
         """Plan `x` itself, or a copy in C order by its device's kernel."""
         s, source = self.s, self.source
         if source.one_layout or (s.c_contiguous and _OF_THE_DTYPE.issuperset(s.pending)):
-            return self._plan("view", "it already is contiguous", edge=itself)
+            return self._route("view", "it already is contiguous", edge=itself)
         from . import copiers, kernel
 
-        def why(i: TensorInfo) -> str:
-            return pending_reason(i.pending) or f"the layout is {i.layout}"
-
+        why = pending_reason(s.pending) or f"the layout is {s.layout}"
         if s.pending or s.refused:
-            return self._plan("kernel", why, copier=copiers.LibraryCopy(source))
+            return self._route(
+                "kernel", why, copier=copiers.LibraryCopy(source, source, source, as_is=True)
+            )
         edge = None
         if self.edges and kernel.own_copies_serve():
             edge = source.copy_small if s.device == CPU else source.copy_on_device
-            if edge is not None and s.device == CPU and s._exact and s.size > source.most_small:
-                edge = None
         # On the host never by the library's import, which may keep the layout.
-        copier = copiers.on_host(s) if s.device.host else copiers.copier_for(s, source, source)
+        if s.device.host:
+            copier: Any = copiers.on_host(s, source, source)
+        else:
+            copier = copiers.copier_for(s, source, source)
         if copier is None:
             return self.refuse(copiers.no_copy(s, source))
-        return self._plan("kernel", why, copier=copier, edge=edge)
+        return self._route("kernel", why, copier=copier, edge=edge, axes=tuple(range(s.ndim)))
 
     # ------------------------------------------------------------ casts and orders
 
-    def cast(self, cast: Cast, wanted: DataType, axes: tuple[int, ...] | None) -> Plan:
+    def cast(self, cast: Cast, wanted: DataType, axes: tuple[int, ...] | None) -> Route:
         """Plan a copy to another data type or order, usually a view of the cast's result."""
         s, source, target, request = self.s, self.source, self.target, self.request
         given = s.dtype
@@ -318,16 +289,12 @@ class _Planning(NamedTuple):
                 f"casting={cast.casting!r} does not allow {given} to {wanted}: pass "
                 "casting='unsafe', or 'same_value', which raises where a value would change"
             )
-        laid = axes is not None and not has_order(s, axes)
-
-        def change(i: TensorInfo) -> str:
-            parts = [f"{given} to {wanted}, for dtype="] if given != wanted else []
-            if laid:
-                parts.append(layout_change(i, cast))
-            return " and ".join(parts)
-
+        parts = [f"{given} to {wanted}, for dtype="] if given != wanted else []
+        if axes is not None and not has_order(s, axes):
+            parts.append(layout_change(s, cast))
+        change = " and ".join(parts)
         if request.copy is False:
-            return self.refuse(lambda i: no_copy_allowed(f"{change(i)}, requires a copy"))
+            return self.refuse(no_copy_allowed(f"{change}, requires a copy"))
         caster = caster_of(s, source, target, wanted, layout)
         if caster is None:
             what = f"casts {source.name}'s {given} to {wanted}"
@@ -340,47 +307,38 @@ class _Planning(NamedTuple):
         onward = Request(request.device, None, False, None, True)
         found = plan(made, caster, target, onward, edges=self.edges)
         if found.kind == "refuse":
-            return found._replace(source=source)
+            return self.refuse(found.why, found.device)
         in_order = axes is None or axes == tuple(range(s.ndim))
         if not in_order and found.kind != "view":
-
-            def but(i: TensorInfo) -> str:
-                why = found.reason(dense_like(i, wanted, layout))
-                return f"order={cast.order!r} requires a view in {target.name}, but {why}"
-
-            return self.refuse(but)
-        then = None if found.kind == "view" else found
-        copier = CastCopy(caster, source, wanted, cast.casting, layout, then, s)
+            return self.refuse(
+                f"order={cast.order!r} requires a view in {target.name}, but {found.why}"
+            )
         moves = found.kind == "transfer"
-
-        def reason(i: TensorInfo) -> str:
-            parts = change(i) or "copy=True", found.reason(i) if moves else ""
-            return " and ".join(filter(None, parts))
-
+        then = None if found.kind == "view" else found
+        copier = CastCopy(
+            caster, source, target, found.device, wanted, cast.casting, layout, then, s
+        )
+        reason = " and ".join(filter(None, (change or "copy=True", found.why if moves else "")))
         edge = None
         if self.edges and then is None and s.device == CPU:
-            edge = copier.edge(found.edge, target.accepts.alignment > USUAL_ALIGNMENT)
-        return self._plan(
-            "transfer" if moves else "kernel", reason, found.device or made.device, copier=copier,
-            edge=edge, dtype=wanted,
+            edge = copier.edge(found.edge)
+        return self._route(
+            "transfer" if moves else "kernel", reason, found.device, copier=copier, edge=edge,
+            dtype=wanted, axes=layout,
         )  # fmt: skip
 
 
 _OF_THE_DTYPE = frozenset({"byteorder", "packed"})  # the pending kinds that contiguity allows
 
 
-def _reason(why: Reason, info: TensorInfo) -> str:
-    return why if isinstance(why, str) else why(info)
-
-
-def _moves() -> Any:
+def _transfers() -> Any:
     """Import what moves arrays between devices, which views do not need."""
     from . import transfer
 
     return transfer
 
 
-def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> Reason | None:
+def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> str | None:
     """Return why a view in the target would be refused, crash or break a promise, or None."""
     if s.pending:
         return pending_reason(s.pending)
@@ -393,12 +351,12 @@ def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False
         return f"the memory is read-only and {accepts.library} cannot mark it so"
     objection = layout_objection(s, accepts)
     if objection:
-        return lambda i: f"{accepts.library} {objection}; the layout is {i.layout}"
+        return f"{accepts.library} {objection}; the layout is {s.layout}"
     wanted = wanted_alignment(s, accepts)
     if wanted > 1 and not (s.aligned_to(wanted) or s.empty):
-        return lambda i: (
+        return (
             f"{accepts.library} wants data aligned to {wanted} bytes; "
-            f"this is aligned to {i.alignment}"
+            f"this is aligned to {s.alignment}"
         )
     return None
 
@@ -412,7 +370,7 @@ def wanted_alignment(s: TensorInfo, accepts: Accepts) -> int:
     return wanted
 
 
-_ANY = 2**63 - 1  # no limit
+UNLIMITED = 2**63 - 1  # `Accepts.largest` without a limit
 
 
 def _from_to(least: int, most: int) -> str:

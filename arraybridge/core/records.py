@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..dlpack import DataType, DataTypeCode, Device, DeviceType
+from ..dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
 from ..layout import (
     MAX_NDIM,
     classify,
+    dense_strides,
     is_broadcast,
     is_c_contiguous,
     is_compact,
@@ -173,11 +174,6 @@ class TensorInfo(NamedTuple):
         return self.data + self.byte_offset
 
     @property
-    def _exact(self) -> bool:
-        """Whether every field is known, unlike in a `Signature`."""
-        return True
-
-    @property
     def empty(self) -> bool:
         """Whether there are no elements."""
         return 0 in self.shape
@@ -233,6 +229,44 @@ class TensorInfo(NamedTuple):
         from ..notebook import table
 
         return table(self._asdict())
+
+
+#: The address of an array that does not exist yet, with any alignment.
+ADDRESS = 1 << 12
+
+
+def described_key(info: TensorInfo, most: int = 64) -> tuple[Any, ...]:
+    """Return all of a description that may decide, with the alignment for the address.
+
+    `most`: alignments above this number of bytes are not distinguished.
+    """
+    pointer = info.data + info.byte_offset
+    return min(pointer & -pointer, most), info[3:]
+
+
+def dense_like(
+    info: TensorInfo, dtype: DataType | None = None, axes: tuple[int, ...] | None = None
+) -> TensorInfo:
+    """Describe a new dense array of another's shape.
+
+    Its axes are in C order, or in that of `axes`, outermost first; the dtype defaults to the
+    other's.
+    """
+    dtype, here = dtype or info.dtype, info.device
+    return info._replace(
+        data=ADDRESS,
+        byte_offset=0,
+        strides=dense_strides(info.shape, axes or tuple(range(info.ndim))),
+        dtype=dtype,
+        readonly=False,
+        version=None,
+        device=CPU if here.host and here.type != CPU.type else here,
+        padded=info.padded if dtype == info.dtype else dtype.subbyte,
+        pending=(),
+        refused=None,
+        legacy=False,
+        tracked=False,
+    )
 
 
 class _Accepts(NamedTuple):
@@ -412,8 +446,6 @@ class Edge(NamedTuple):
         edge may convert such an array.
     copies : bool
         Whether the function copies, by the target's own import.
-    of_new : callable or None
-        A faster ``function`` for arrays that no other code refers to yet.
 
     Examples
     --------
@@ -429,7 +461,6 @@ class Edge(NamedTuple):
     function: Callable[[Any], Any]
     serves: Callable[[TensorInfo], bool] = _always
     copies: bool = False
-    of_new: Callable[[Any], Any] | None = None
 
 
 def of_native(why: str) -> str:
@@ -466,7 +497,7 @@ class _Route(NamedTuple):
     source: str
     target: str
     device: Device
-    copier: Any = None
+    kernel: str | None = None
 
 
 class Route(_Route):
@@ -484,8 +515,6 @@ class Route(_Route):
         The names of the libraries.
     device : Device
         The device of the result.
-    copier : object or None
-        The object that makes the copy; its text is ``kernel``.
     kernel : str or None
         The name of what makes the copy.
     info : TensorInfo or None
@@ -508,28 +537,25 @@ class Route(_Route):
     ('negative', 'c')
     """
 
-    __slots__ = ()
+    info: TensorInfo | None = None
+    made: TensorInfo | None = None
+    #: What copies; None for a view or an error.
+    copier: Any = None
+    #: The library's own function that is the whole conversion, if one serves.
+    edge: Callable[[Any], Any] | None = None
+    #: The conversion, a function of the array.
+    run: Callable[[Any], Any] | None = None
 
-    @property
-    def info(self) -> TensorInfo | None:
-        return None
+    def of(self, **fields: Any) -> Route:
+        """Return the same route with other fields or attributes."""
+        made = self._replace(**{k: v for k, v in fields.items() if k in self._fields})
+        made.__dict__.update(
+            self.__dict__, **{k: v for k, v in fields.items() if k not in self._fields}
+        )
+        return made
 
-    @property
-    def made(self) -> TensorInfo | None:
-        return None
-
-    @property
-    def kernel(self) -> str | None:
-        return None if self.copier is None else str(self.copier)
-
-    def _asdict(self) -> dict[str, Any]:
-        return dict(zip(_PRINTED_FIELDS, (*self[:-1], self.kernel), strict=True))
-
-    def __reduce__(self) -> tuple[Any, ...]:  # another process only needs its text
-        return Route, (*self[:-1], self.kernel)
-
-    def __repr__(self) -> str:
-        return f"Route({', '.join(f'{name}={x!r}' for name, x in self._asdict().items())})"
+    def __reduce__(self) -> tuple[Any, ...]:  # without what only this process can run
+        return Route, tuple(self)
 
     def __str__(self) -> str:
         return route_text(self)
@@ -538,9 +564,6 @@ class Route(_Route):
         from ..notebook import table
 
         return table(self._asdict())
-
-
-_PRINTED_FIELDS = (*_Route._fields[:-1], "kernel")
 
 
 class ConversionError(BufferError, ValueError):

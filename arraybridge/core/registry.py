@@ -39,10 +39,21 @@ class TypeRecord:
     of `arraybridge.conversion` by the request as spelled; `entries` those of
     `arraybridge.core.table` by the libraries and the normalised request. `frame` opens a data frame
     or column (``arraybridge.protocols.frames``), `namespace` is the array API namespace, and `wrap`
-    makes an Array, if that is allowed. For `sort` see ``arraybridge.xp.asarray``.
+    makes an Array, if that is allowed. `view` makes a NumPy view, or fails. For `sort` see
+    ``arraybridge.xp.asarray``.
     """
 
-    __slots__ = ("entries", "frame", "lazy", "library", "namespace", "sort", "table", "wrap")
+    __slots__ = (
+        "entries",
+        "frame",
+        "lazy",
+        "library",
+        "namespace",
+        "sort",
+        "table",
+        "view",
+        "wrap",
+    )
 
     def __init__(self, cls: type) -> None:
         found = _find(cls)
@@ -51,6 +62,7 @@ class TypeRecord:
         self.table: dict[Any, Any] = {}
         self.entries: dict[tuple[Any, ...], Any] = {}
         self.frame: Callable[[Any, bool], Any] | None = None
+        self.view: Callable[[Any], Any] | None = None
         self.namespace: Any = None
         self.wrap: tuple[Callable[[Any], Any], Callable[[Any], bool]] | None = None
         self.sort = -1

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..dlpack import DataType, Device
+from ..layout import dense_strides
 from ..suggest import did_you_mean
 from .library import place_named
 from .records import TensorInfo
-from .signature import strides_in
 
 _ORDERS = ("C", "F", "K", "channels_last")
 _MEMORY_FORMATS = {
@@ -63,7 +63,9 @@ def request_of(
 ) -> Request:
     """Return the request for keywords as callers spell them, or raise ValueError or TypeError."""
     place = None if device is None else place_named(device)
-    cast = None if dtype is None and order is None else cast_of(dtype, casting, order)
+    cast = None
+    if not (dtype is None and order is None and casting == "same_kind"):
+        cast = cast_of(dtype, casting, order)
     return Request(place, checked_copy(copy), bool(alias_readonly), cast, share)
 
 
@@ -137,7 +139,7 @@ def has_order(s: TensorInfo, axes: tuple[int, ...]) -> bool:
         return False
     if s.empty or axes == tuple(range(s.ndim)):
         return s.empty or s.c_contiguous
-    dense = strides_in(s.shape, axes)
+    dense = dense_strides(s.shape, axes)
     return all(
         ours == theirs or extent == 1
         for ours, theirs, extent in zip(s.strides, dense, s.shape, strict=True)

@@ -1,34 +1,39 @@
-"""The table of conversions: array type -> request -> signature -> conversion.
+"""The table of conversions: array type -> request -> {signature: the function that converts}.
 
 Every conversion takes one path: look up the entry of the type and the request, compute the array's
-signature, look up the conversion. A signature that is new to an entry is planned once;
-:func:`arraybridge.explain` uses the same entries. The table is part of `registry.RECORDS`, and
-`registry.forget` clears it.
+signature, look up the function. A new signature is planned once; :func:`arraybridge.explain` makes
+the same plan. The table is part of `registry.RECORDS`. `registry.forget` drops it whenever
+something that decides has changed: a library, a kernel, a driver, an observer. An entry is stored
+in the record that was current before the entry was made, so a `forget` in between drops it too.
 
-Audits observe routes. While there are observers no entry has a fast path, so that every conversion
-is planned and observers are notified. Code that adds or removes one calls `registry.forget`.
+Audits observe routes. While there are observers, every conversion is planned and observers are
+notified. Code that adds or removes one calls `registry.forget`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from .. import dlpack
 from ..dlpack import CPU, Device
-from ..native.lookup import run_of, view_of, with_modes
-from .library import Library
-from .planner import Plan, plan
-from .records import Accepts, ConversionError, Route, TensorInfo, first_line
+from ..native import C
+from .library import Library, itself
+from .planner import UNLIMITED, plan, unavailable
+from .records import ConversionError, Kind, Route, TensorInfo, described_key, first_line
 from .registry import RECORDS, library_of_type
 from .request import Request
-from .signature import USUAL_ALIGNMENT, Finer, exact_key, of_exact_key
 
 if TYPE_CHECKING:
     from ..dlpack import ManagedTensor
 
+F = TypeVar("F", bound=Callable[..., Any])
+MOST = 256  # signatures of an entry, and entries of a type
 _PLAIN = Request()
-MOST = 256  # keys of an entry, and entries of a type
+_UNTRIED = (ConversionError, MemoryError)  # errors that a new plan would not explain better
+#: Errors by which libraries refuse an array.
+_REFUSALS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
 
 
 class Event(NamedTuple):
@@ -58,8 +63,8 @@ def notify_copy(
     why: str, info: TensorInfo, target: str = "", by: object = None, call: str = ""
 ) -> None:
     """Notify all observers of a copy on an array's device that is no conversion."""
-    name = info.library
-    notify(Route("kernel", why, info.nbytes, name, target or name, info.device, by), info, call)
+    name, kernel = info.library, None if by is None else str(by)
+    notify(Route("kernel", why, info.nbytes, name, target or name, info.device, kernel), info, call)
 
 
 def notify_view(why: str, info: TensorInfo, call: str = "") -> None:
@@ -68,202 +73,236 @@ def notify_view(why: str, info: TensorInfo, call: str = "") -> None:
     notify(Route("view", why, 0, name, name, info.device), info, call)
 
 
-def _one_key(x: Any) -> None:
-    """Return the key of arrays for which only the type matters."""
-
-
 class Entry:
     """The conversions of one array type by one request.
 
-    `run` converts an array. `view` returns the view that an edge makes, or None.
+    `run` converts an array, and notifies observers; `convert` does so without notifying them.
+    `runs` has the function for each key of `sign`, and `kinds` what it does.
     """
 
     __slots__ = (
-        "_accepts",
-        "_convert",
-        "_edges",
-        "_plans",
-        "_same",
-        "_signature",
-        "_varies",
-        "request",
-        "run",
-        "runs",
-        "sign",
-        "source",
-        "target",
-        "view",
-        "views",
-    )
+        "_same", "convert", "kinds", "request", "run", "runs", "sign", "source", "target",
+    )  # fmt: skip
 
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
         self.source, self.target, self.request = source, target, request
-        self._edges = source.has_edges(kind)
         self._same = source is target or issubclass(kind, target.forms)
-        self._varies = not isinstance(getattr(type(target), "accepts", None), Accepts)
-        self._accepts: dict[int, Accepts] = {}
-        self._plans: dict[Hashable, tuple[Plan, object]] = {}
-        self._signature = source.signature if self._edges else None
-        self._convert = self.convert  # one object, which `run` recognises
-        self.views: dict[Hashable, Callable[[Any], Any]] = {}
-        self.sign: Callable[[Any], Hashable] = _one_key
-        self.runs: dict[Hashable, Callable[[Any], Any]] = {None: self._convert}
-        if self._signature is not None and not OBSERVERS:  # `execute` notifies them
-            self.sign = self._signature
-            if self._varies or target.modes is not None:
-                self.sign = self._with_accepts
-                if target.modes is not None and not self._varies:
-                    self.sign = with_modes(self._signature, target.modes)
-        final = ConversionError, MemoryError  # trying again would not help
-        self.run = run_of(self.sign, self.runs, self.new, self._convert, final)
-        self.view = view_of(self.sign, self.runs, self.views, self.new)
+        self.runs: dict[Hashable, Callable[[Any], Any]] = {}
+        self.kinds: dict[Hashable, Kind] = {}
+        self.sign = _signer(source, target, request)
+        self.convert = run_of(self.sign, self.runs, self.new, self.failed)
+        self.run: Callable[[Any], Any] = self._observed if OBSERVERS else self.convert
 
-    def _with_accepts(self, x: Any) -> Hashable:
-        """Return a key with all else that decides: modes, and what the target accepts now."""
-        target, signature = self.target, self._signature
-        assert signature is not None
-        modes = None if target.modes is None else target.modes()
-        accepts = target.accepts
-        number = id(accepts)
-        if self._accepts.get(number) is not accepts:  # kept alive, so that its id is not reused
-            if len(self._accepts) >= MOST:
-                self._accepts.clear()
-                self.runs.clear()
-                self.views.clear()
-            self._accepts[number] = accepts
-        coarse, pointer, aligned = signature(x), self.source.pointer, False
-        if accepts.alignment > USUAL_ALIGNMENT and pointer is not None and coarse is not None:
-            aligned = not pointer(x) % accepts.alignment
-        return coarse, modes, number, aligned
+    def plan(self, x: Any) -> Route:
+        """Plan the conversion of an array, which `alias` returned."""
+        source, target, request = self.source, self.target, self.request
+        info = source.describe(x)
+        if target.accepts.immutable and info.readonly and not (request.share or info.legacy):
+            info = info._replace(legacy=source.may_change(x))
+        edges = source.plain(x) and not (target.modes is not None and target.modes())
+        route = plan(info, source, target, request, edges=edges, same=self._same)
+        route.run = self._function(route, info)
+        return route
 
-    def _plan(self, s: TensorInfo, edges: bool = True) -> Plan:
-        return plan(
-            s, self.source, self.target, self.request, edges=self._edges and edges, same=self._same
-        )
+    def new(self, x: Any, key: Hashable) -> Callable[[Any], Any]:
+        """Return the conversion of arrays with a new key, and remember it.
 
-    def new(self, key: Any) -> Callable[[Any], Any]:
-        """Return the conversion of arrays with a new key, and remember it."""
-        run: Callable[[Any], Any] = self._convert
-        alone = self.sign is self._signature
-        coarse, modes = (key, None) if alone or key is None else key[:2]
-        if coarse is not None:  # else the exact signature is needed
-            try:
-                s = self.source.decode(coarse)
-                if not alone and key[-1] is True:
-                    s = s.aligned(self.target.accepts.alignment)
-                found = self._plan(s, not modes)
-            except Finer:
-                pass
-            else:
-                run = found.edge or run
-                if found.kind == "view" and found.edge is not None:
-                    self.views[key] = found.edge
+        ConversionError if they are refused.
+        """
+        route = self.plan(self.source.alias(x))
+        if route.kind == "refuse":
+            raise ConversionError(route.why, route)
+        assert route.run is not None
         if len(self.runs) >= MOST:
             self.runs.clear()
-            self.views.clear()
-        self.runs[key] = run
-        return run
+            self.kinds.clear()
+        self.kinds[key], self.runs[key] = route.kind, route.run
+        return route.run
 
-    def copies(self, x: Any) -> bool:
-        """Whether an array's coarse signature shows that an edge copies it, so nothing is refused.
-
-        Otherwise it is a view, or `planned` decides.
-        """
+    def kind(self, x: Any) -> Kind:
+        """Return what the conversion of an array does; ConversionError if it is refused."""
         key = self.sign(x)
-        run = self.runs.get(key) or self.new(key)
-        return run is not self._convert and key not in self.views
+        if key not in self.kinds:
+            self.new(x, key)
+        return self.kinds[key]
 
-    def convert(self, x: Any) -> Any:
-        """Convert an array by its exact signature."""
-        alias = self.source.alias(x)
-        found, info = self.planned(alias)
-        result = execute(alias, found, info)
-        return x if result is alias else result
+    def failed(self, x: Any, error: Exception) -> NoReturn:
+        """Raise the best error for a conversion that failed.
 
-    def planned(self, x: Any) -> tuple[Plan, TensorInfo]:
-        """Return an array's plan and description."""
-        source, accepts = self.source, self.target.accepts
-        info = source.describe(x)
-        if (
-            accepts.immutable
-            and info.readonly
-            and not (self.request.share or info.legacy)
-            and source.may_change(x)
-        ):
-            info = info._replace(legacy=True)
-        # The libraries' own functions are reliable for arrays with a coarse signature.
-        usual = self._signature is None or self._signature(x) is not None
-        modes = self.target.modes is not None and self.target.modes()
-        key = usual, modes, id(accepts), exact_key(info, max(64, accepts.alignment))
-        known = self._plans.get(key)
-        if known is not None and known[1] is accepts:
-            return known[0], info
-        found = self._plan(of_exact_key(info.library, key[3]), usual and not modes)
-        # Routes that depend on a driver or a device are planned each time.
-        if info.device.host and (found.device is None or found.device.type == CPU.type):
-            if len(self._plans) >= MOST:
-                self._plans.clear()
-            self._plans[key] = found, accepts
-        return found, info
+        Another thread may have changed the array meanwhile, so that it is refused now.
+        """
+        if isinstance(error, _UNTRIED):
+            raise error
+        route = self.plan(self.source.alias(x))
+        if route.kind == "refuse":
+            raise ConversionError(route.why, route) from error
+        if route.edge is not None and isinstance(error, _REFUSALS):
+            why = f"{self.target.name} could not take the array: {first_line(error)}"
+            raise ConversionError(why) from error
+        raise error
+
+    def _observed(self, x: Any) -> Any:
+        """Convert an array, and notify the observers first."""
+        x = self.source.alias(x)
+        route = self.plan(x)
+        try:
+            return run_plan(x, route)
+        except Exception as error:
+            self.failed(x, error)
+
+    def _function(self, route: Route, info: TensorInfo) -> Callable[[Any], Any]:
+        """Return the conversion by a route, for all arrays of the signature."""
+        source, target, edge, place = self.source, self.target, route.edge, route.device
+        if edge is not None and route.copier is None:
+            return edge
+        if route.kind == "view" and self._same and place == info.device:
+            return itself
+        alias, describe, copier, kind = source.alias, source.describe, route.copier, route.kind
+        checked = unavailable(info) is None
+
+        def convert(x: Any) -> Any:
+            if edge is not None:
+                made = edge(x)
+                if made is not None:
+                    return made
+            x = alias(x)
+            info = describe(x)
+            why = unavailable(info) if checked else None
+            if why is not None:
+                raise ConversionError(why)
+            if kind == "view":
+                return _wrapped(x, source, target, info, place)
+            return self._finished(copier.copy(x, info), info, kind, place)
+
+        return convert
+
+    def _finished(self, made: Any, info: TensorInfo, kind: str, place: Device) -> Any:
+        """Return a copy as an array of the target."""
+        target = self.target
+        by = library_of_type(type(made)) or self.source  # `resolve` may return a core tensor
+        if by is target or isinstance(made, target.forms):
+            return made
+        if kind == "kernel" and not (info.device.host or info.pending):
+            # A view, even if the target copies all: it would be given copies again and again.
+            return _wrapped(made, by, target, by.describe(made), place)
+        # An intermediate array, to which nothing else refers.
+        return entry_of(type(made), by, target, Request(device=place, share=True)).convert(made)
+
+
+def _signer(source: Library, target: Library, request: Request) -> Callable[[Any], Hashable]:
+    """Return the key of arrays: the signature, and all else that decides for a request."""
+    accepts, state, modes = target.accepts, target.state, target.modes
+    signature, pointer = source.signature, source.pointer
+    aligned = accepts.alignment > 1 or bool(accepts.aligned and not source.signs_alignment)
+    aligned = aligned and source is not target
+    by_layout = (
+        (request.cast is not None and request.cast.order is not None)
+        or accepts.largest < UNLIMITED
+        or type(target).accepts_of is not Library.accepts_of
+        or ((accepts.strides == "c" or request.contiguous) and not source.signs_layout)
+    )
+    most = max(64, accepts.alignment)
+    if by_layout or (aligned and pointer is None):
+
+        def signature(x: Any) -> Hashable:
+            return described_key(source.describe(x), most)
+
+        aligned = False
+    mutable = accepts.immutable and not request.share and request.copy is None
+    if not (aligned or mutable):
+        decide = [function for function in (state, modes) if function is not None]
+        return with_state(signature, decide[0]) if len(decide) == 1 else signature
+
+    def sign(x: Any) -> Hashable:
+        address = pointer(x) if aligned and pointer is not None else 0
+        return (
+            signature(x),
+            min(address & -address, most),
+            mutable and source.may_change(x),
+            state and state(),
+            modes and modes(),
+        )
+
+    return sign
+
+
+def run_of(
+    sign: Callable[[Any], Hashable],
+    runs: dict[Hashable, Callable[[Any], Any]],
+    new: Callable[[Any, Hashable], Callable[[Any], Any]],
+    failed: Callable[[Any, Exception], NoReturn],
+) -> Callable[[Any], Any]:
+    """Return the function that converts the arrays of an entry: sign, look up, run."""
+
+    def run(x: Any) -> Any:
+        key = sign(x)
+        known = runs.get(key) or new(x, key)
+        try:
+            return known(x)
+        except Exception as error:
+            failed(x, error)
+
+    return run
+
+
+def with_state(
+    signature: Callable[[Any], Hashable], state: Callable[[], Hashable]
+) -> Callable[[Any], Hashable]:
+    """Return the signature of arrays together with a state of the process."""
+
+    def sign(x: Any) -> Hashable:
+        return signature(x), state()
+
+    return sign
+
+
+def front(known: dict[type, Any], key: object = None) -> Callable[[F], F]:
+    """Put a look-up in C before a function of an array, which adds entries to the table.
+
+    `known` has the records of types. The key of an entry is `key`, if the function takes only an
+    array, or else its second argument; calls with other arguments reach the function.
+    """
+    if C is None:
+        return lambda function: function
+
+    def decorate(function: F) -> F:
+        whole: Any = update_wrapper(C.front(function, known, key), function)
+        return whole  # type: ignore[no-any-return]
+
+    return decorate
+
+
+if C is not None:
+    run_of, with_state = C.run_of, C.with_state
 
 
 def entry_of(kind: type, source: Library, target: Library, request: Request) -> Entry:
     """Return the entry of an array type of `source` and a request."""
     entries = RECORDS[kind].entries
     key = source, target, request
-    entry = entries.get(key)
+    entry: Entry | None = entries.get(key)
     if entry is None:
+        entry = Entry(kind, source, target, request)
         if len(entries) >= MOST:
             entries.clear()
-        entry = entries[key] = Entry(kind, source, target, request)
+        entries[key] = entry
     return entry
 
 
-def routed(
-    x: Any, source: Library, target: Library, request: Request = _PLAIN
-) -> tuple[Plan, TensorInfo]:
-    """Return the plan and description of an array, which `alias` returned."""
-    return entry_of(type(x), source, target, request).planned(x)
+def plan_for(x: Any, source: Library, target: Library, request: Request = _PLAIN) -> Route:
+    """Return the route of an array, which `alias` returned."""
+    return entry_of(type(x), source, target, request).plan(x)
 
 
-def execute(x: Any, found: Plan, info: TensorInfo) -> Any:
-    """Convert an array by its plan; its memory must not be replaced meanwhile."""
+def run_plan(x: Any, route: Route) -> Any:
+    """Convert an array by its route, and notify observers."""
+    assert route.info is not None
     if OBSERVERS:
-        notify(found.route(info), info)
-    return _executed(x, found, info)
-
-
-def _executed(x: Any, found: Plan, info: TensorInfo) -> Any:
-    source, target, place = found.source, found.target, found.device or info.device
-    if found.kind == "refuse":
-        raise ConversionError(found.reason(info), found.route(info))
-    if found.edge is not None:
-        try:
-            made = found.edge(x)
-        except (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, ConversionError):
-                raise
-            if found.copier is None:
-                raise ConversionError(
-                    f"{target.name} could not take the array: {first_line(error)}"
-                ) from error
-            made = None  # the copier raises a better error
-        if made is not None:
-            return made
-    if found.kind == "view":
-        if place == info.device and (source is target or isinstance(x, target.forms)):
-            return x
-        return _wrapped(x, source, target, info, place)
-    fresh = found.copier.copy(x, source, target, info, place)
-    made_by = library_of_type(type(fresh)) or source  # `resolve` may return a core tensor
-    if made_by is target or isinstance(fresh, target.forms):
-        return fresh
-    if found.kind == "kernel" and not (info.device.host or info.pending):
-        # A view, even if the target copies all: it would be given copies again and again.
-        return _wrapped(fresh, made_by, target, made_by.describe(fresh), place)
-    # An intermediate array, to which nothing else refers.
-    onward = Request(device=place, share=True)
-    return _executed(fresh, *routed(fresh, made_by, target, onward))
+        notify(route, route.info)
+    if route.kind == "refuse":
+        raise ConversionError(route.why, route)
+    assert route.run is not None
+    return route.run(x)
 
 
 def _wrapped(x: Any, source: Library, target: Library, info: TensorInfo, place: Device) -> Any:

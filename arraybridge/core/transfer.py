@@ -6,7 +6,8 @@ it, unless the device is CUDA's and `arraybridge.kernels.cuda.transfer` can reac
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
 from ..kernels import cpu
@@ -20,129 +21,106 @@ from .registry import library_named
 _BYTES = DataType.named("uint8")
 
 
-class Fetch(NamedTuple):
-    """A copy to the host by the array's library."""
+class Transfer(NamedTuple):
+    """A copy from one device to another."""
 
-    library: Library
-    compact: Copier | None  # makes the array contiguous first
-
-    def __str__(self) -> str:
-        return _steps(self.compact, f"{self.library.name}'s own copy to the host")
-
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
-        """Copy ``x`` to the host, as an array of any known library."""
-        if self.compact is not None:
-            x = self.compact.copy(x, source, source, info, info.device)
-        host = source.to_host(x)
-        if host is None or host is x:
-            raise ConversionError(f"{source.name}.to_host() did not return a copy on the CPU")
-        return host
-
-
-class Move(NamedTuple):
-    """A copy from one device to another by the array's library."""
-
-    library: Library
+    name: str
+    by: Callable[[Transfer, Any, TensorInfo], object]
+    source: Library
+    target: Library
     place: Device
-    compact: Copier | None
+    compact: Copier | None = None  # makes the array contiguous first
 
     def __str__(self) -> str:
-        return _steps(self.compact, f"{self.library.name}'s own copy to {self.place}")
+        return self.name if self.compact is None else f"{self.compact}, then {self.name}"
 
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
-        """Copy ``x`` to the other device, as an array of its library."""
-        if info.pending:
-            x = source.resolve(x)
-        elif self.compact is not None:
-            x = self.compact.copy(x, source, source, info, info.device)
-        return source.to_device(x, device)
+    def copy(self, x: object, info: TensorInfo) -> object:
+        """Copy ``x`` to the other device, as an array of any known library."""
+        return self.by(self, x, info)
+
+    def compacted(self, x: object, info: TensorInfo) -> object:
+        """Return ``x``, or a contiguous copy on its device."""
+        return x if self.compact is None else self.compact.copy(x, info)
 
 
-class Upload(NamedTuple):
-    """A copy from the host to a device by the target, from a NumPy array."""
-
-    library: Library
-    place: Device
-
-    def __str__(self) -> str:
-        return f"{self.library.name}'s own copy to {self.place}"
-
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
-        """Copy ``x`` to the device, as an array of the target."""
-        if info.pending:
-            x = source.resolve(x)
-        numpy = library_named("numpy")
-        if source is not numpy:
-            x = numpy.wrap(source.export(x))
-        return target.to_device(x, device)
+def _fetched(of: Transfer, x: object, info: TensorInfo) -> object:
+    """Copy to the host by the array's library."""
+    x = of.compacted(x, info)
+    host = of.source.to_host(x)
+    if host is None or host is x:
+        raise ConversionError(f"{of.source.name}.to_host() did not return a copy on the CPU")
+    return host
 
 
-class PinnedUpload(NamedTuple):
-    """A copy from the host to a CUDA device, in slices, through pinned memory."""
-
-    library: Library  # the target, which allocates
-    place: Device
-    info: TensorInfo  # what is copied
-
-    def __str__(self) -> str:
-        return f"{on_host(self.info)} to pinned memory, then a copy to {self.place}"
-
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
-        """Copy ``x`` to the device, as an array of the target."""
-        from ..kernels.cuda import transfer
-
-        block = target.empty(info._replace(device=device))
-        made = check_made(block, target, info._replace(device=device))
-        if info.size:
-            stream = stream_of(target, device)
-            itemsize = info.itemsize
-            read = source.export_borrowed(x, info)
-            shape, strides, kernel = (
-                info.shape,
-                in_bytes(read.strides, itemsize),
-                on_host(info).kernel.copy,
-            )
-            if info.c_contiguous:  # moved as it is, even if a kernel is registered
-                shape, strides, itemsize, kernel = (info.nbytes,), (1,), 1, cpu.copy
-            transfer.upload(
-                made.pointer, read.pointer, shape, strides, itemsize, stream, device.id, kernel
-            )
-        return block
+def _moved(of: Transfer, x: object, info: TensorInfo) -> object:
+    """Copy from one device to another by the array's library."""
+    x = of.source.resolve(x) if info.pending else of.compacted(x, info)
+    return of.source.to_device(x, of.place)
 
 
-class PinnedFetch(NamedTuple):
-    """A copy from a CUDA device to the host through pinned memory."""
+def _uploaded(of: Transfer, x: object, info: TensorInfo) -> object:
+    """Copy from the host to a device by the target, from a NumPy array."""
+    if info.pending:
+        x = of.source.resolve(x)
+    numpy = library_named("numpy")
+    if of.source is not numpy:
+        x = numpy.wrap(of.source.export(x))
+    return of.target.to_device(x, of.place)
 
-    library: Library  # the source
-    compact: Copier | None  # makes the array contiguous first
 
-    def __str__(self) -> str:
-        return _steps(self.compact, "a copy to the host through pinned memory")
+def _uploaded_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
+    """Copy from the host to a CUDA device, in slices, through pinned memory."""
+    from ..kernels.cuda import transfer
 
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
-        """Copy ``x`` to a block aligned to 64 bytes, as an array of the target."""
-        block = ManagedTensor.allocate(info.shape, info.dtype, padded=info.padded)
-        block.device = device  # the target may have several CPU devices
-        if info.size:
-            if self.compact is not None:
-                x = self.compact.copy(x, source, source, info, info.device)
-            stream = stream_of(source, info.device)
-            read = source.export(x, stream)
-            if self.compact is not None or info.c_contiguous:
-                _fetch(block.pointer, read.pointer, info.nbytes, stream, info.device)
-            else:
-                copy_into(block, _span_of(read, stream))
-        return target.wrap(block, move=True)
+    block, made = _allocated(of, info)
+    if info.size:
+        itemsize = info.itemsize
+        read = of.source.export_borrowed(x, info)
+        shape, strides = info.shape, in_bytes(read.strides, itemsize)
+        kernel = on_host(info, of.source, of.target).kernel.copy
+        if info.c_contiguous:  # moved as it is, even if a kernel is registered
+            shape, strides, itemsize, kernel = (info.nbytes,), (1,), 1, cpu.copy
+        stream = stream_of(of.target, of.place)
+        transfer.upload(
+            made.pointer, read.pointer, shape, strides, itemsize, stream, of.place.id, kernel
+        )
+    return block
+
+
+def _fetched_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
+    """Copy from a CUDA device to the host through pinned memory, to a block of the target."""
+    block = ManagedTensor.allocate(info.shape, info.dtype, padded=info.padded)
+    block.device = of.place  # the target may have several CPU devices
+    if info.size:
+        x = of.compacted(x, info)
+        stream = stream_of(of.source, info.device)
+        read = of.source.export(x, stream)
+        if of.compact is not None or info.c_contiguous:
+            _fetch(block.pointer, read.pointer, info.nbytes, stream, info.device)
+        else:
+            copy_into(block, _span_of(read, stream))
+    return of.target.wrap(block, move=True)
+
+
+def _copied_between(of: Transfer, x: object, info: TensorInfo) -> object:
+    """Copy from one CUDA device to another."""
+    from ..kernels.cuda import transfer
+
+    block, made = _allocated(of, info)
+    if info.size:
+        x = of.compacted(x, info)
+        streams = stream_of(of.target, of.place), stream_of(of.source, info.device)
+        read = of.source.export(x, streams[1])
+        devices = of.place.id, info.device.id
+        transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
+        of.source.read_on(x, info.device, streams[1])  # that stream waits for the copy
+    return block
+
+
+def _allocated(of: Transfer, info: TensorInfo) -> tuple[object, TensorInfo]:
+    """Return the target's new array on the other device, and its description."""
+    block = of.target.empty(info._replace(device=of.place))
+    return block, check_made(block, of.target, info._replace(device=of.place))
 
 
 def _fetch(dst: int, src: int, nbytes: int, stream: int | None, device: Device) -> None:
@@ -162,61 +140,27 @@ def _span_of(tensor: ManagedTensor, stream: int | None) -> ManagedTensor:
     )
 
 
-class PeerCopy(NamedTuple):
-    """A copy from one CUDA device to another."""
-
-    library: Library  # the target, which allocates
-    place: Device
-    compact: Copier | None  # makes the array contiguous first
-
-    def __str__(self) -> str:
-        return _steps(self.compact, f"a peer copy to {self.place}")
-
-    def copy(
-        self, x: object, source: Library, target: Library, info: TensorInfo, device: Device
-    ) -> object:
-        """Copy ``x`` to the other device, as an array of the target."""
-        from ..kernels.cuda import transfer
-
-        block = target.empty(info._replace(device=device))
-        made = check_made(block, target, info._replace(device=device))
-        if info.size:
-            if self.compact is not None:
-                x = self.compact.copy(x, source, source, info, info.device)
-            streams = stream_of(target, device), stream_of(source, info.device)
-            read = source.export(x, streams[1])
-            devices = device.id, info.device.id
-            transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
-            source.read_on(x, info.device, streams[1])  # that stream waits for the copy
-        return block
-
-
-def _steps(first: Copier | None, then: str) -> str:
-    return then if first is None else f"{first}, then {then}"
-
-
-def transfer_for(
-    info: TensorInfo, source: Library, target: Library, place: Device
-) -> Fetch | Move | Upload | PinnedFetch | PinnedUpload | PeerCopy:
-    """Return what copies an array to another device; `no_way` checks that it can."""
-    compact = _compact(info, source)
+def transfer_for(info: TensorInfo, source: Library, target: Library, place: Device) -> Transfer:
+    """Return what copies an array to another device; `objection` checks that it can."""
+    compact, ends = _compact(info, source), (source, target, place)
     if _reaches(info, source, target, place):
         if place.type == CPU.type:
-            return PinnedFetch(source, compact)
+            name = "a copy to the host through pinned memory"
+            return Transfer(name, _fetched_pinned, *ends, compact)
         if info.device.host:
-            return PinnedUpload(target, place, info)
-        return PeerCopy(target, place, compact)
+            name = f"{on_host(info, source, target)} to pinned memory, then a copy to {place}"
+            return Transfer(name, _uploaded_pinned, *ends)
+        return Transfer(f"a peer copy to {place}", _copied_between, *ends, compact)
     if place.type == CPU.type:
-        return Fetch(source, compact)
+        return Transfer(f"{source.name}'s own copy to the host", _fetched, *ends, compact)
     if source is target or moves(source, place):
-        return Move(source, place, compact)
-    return Upload(target, place)
+        return Transfer(f"{source.name}'s own copy to {place}", _moved, *ends, compact)
+    return Transfer(f"{target.name}'s own copy to {place}", _uploaded, *ends)
 
 
-def keeps_layout(copier: object) -> bool:
-    """Whether a library's own copy to another device takes an array in any layout."""
-    own = isinstance(copier, Fetch | Move) and copier.compact is None
-    return own or isinstance(copier, Upload)
+def keeps_layout(copier: Transfer) -> bool:
+    """Return whether a library's own copy to another device takes an array in any layout."""
+    return copier.compact is None and copier.by in (_fetched, _moved, _uploaded)
 
 
 def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) -> bool:
@@ -254,7 +198,7 @@ def _compact(info: TensorInfo, source: Library) -> Copier | None:
     return copier if isinstance(copier, DeviceCopy) else None
 
 
-def no_way(info: TensorInfo, source: Library, target: Library, place: Device) -> str | None:
+def objection(info: TensorInfo, source: Library, target: Library, place: Device) -> str | None:
     """Return why an array cannot move from one device to another, or None."""
     if _reaches(info, source, target, place):
         return None
@@ -281,10 +225,10 @@ def fetched(x: object, library: Library, info: TensorInfo) -> object:
     """Copy an array to the CPU as ``convert`` does: as its library's array, or NumPy's."""
     own = CPU.type in library.accepts.devices and type(library).wrap is not Library.wrap
     target = library if own else library_named("numpy")
-    obstacle = no_way(info, library, target, CPU)
+    obstacle = objection(info, library, target, CPU)
     if obstacle is not None:
         raise ConversionError(obstacle)
-    return transfer_for(info, library, target, CPU).copy(x, library, target, info, CPU)
+    return transfer_for(info, library, target, CPU).copy(x, info)
 
 
 def moves(source: Library, place: Device) -> bool:

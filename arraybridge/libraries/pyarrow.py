@@ -62,8 +62,8 @@ class PyArrow(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, (pa.Tensor, pa.Array, pa.ChunkedArray, *_SPARSE))
 
-    def has_edges(self, array_type: type) -> bool:
-        return issubclass(array_type, pa.Tensor | pa.NumericArray)
+    def plain(self, x: object) -> bool:
+        return isinstance(x, pa.Tensor | pa.NumericArray)
 
     def describe(self, x: object) -> TensorInfo:
         if isinstance(x, pa.Tensor):

@@ -62,8 +62,8 @@ class TensorFlow(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, (tf.Tensor, tf.Variable, *_COMPOSITE))
 
-    def has_edges(self, array_type: type) -> bool:
-        return issubclass(array_type, _EAGER)
+    def plain(self, x: Any) -> bool:
+        return isinstance(x, _EAGER)
 
     def describe(self, x: tf.Tensor | tf.Variable) -> TensorInfo:
         x = _eager(x)

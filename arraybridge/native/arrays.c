@@ -3,37 +3,41 @@
    called through public functions. */
 #include "native.h"
 
-enum { DENSE = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS };
-
-/* (dtype, flags, ndim, empty) and, if not dense, whether a stride is negative. */
-static PyObject *key_of(PyArrayObject *x, int flags, int empty, int negative)
+static PyObject *axes_of(const npy_intp *extents, int ndim)
 {
-    PyObject *number = PyLong_FromLong(flags), *ndim = PyLong_FromLong(PyArray_NDIM(x));
-    PyObject *key = number && ndim ? PyTuple_Pack(negative < 0 ? 4 : 5, PyArray_DESCR(x), number,
-                                                  ndim, empty ? Py_True : Py_False,
-                                                  negative ? Py_True : Py_False) : NULL;
-    AB_DROP(number, ndim);
-    return key;
+    PyObject *made = PyTuple_New(ndim);
+    for (int i = 0; made && i < ndim; i++) {
+        PyObject *extent = PyLong_FromSsize_t(extents[i]);
+        if (!extent)
+            Py_CLEAR(made);
+        else
+            PyTuple_SetItem(made, i, extent);
+    }
+    return made;
 }
 
-static PyObject *numpy_signature(PyObject *module, PyObject *given)
+/* numpy_signature(slow): dtype, flags, layout, and the alignment where the flags do not show it. */
+static PyObject *numpy_signature(PyObject *known, PyObject *given)
 {
-    if (!PyArray_Check(given))
-        return PyErr_Format(PyExc_TypeError, "expected an array of NumPy, got %R", Py_TYPE(given));
     PyArrayObject *x = (PyArrayObject *)given;
-    int flags = PyArray_FLAGS(x), ndim = PyArray_NDIM(x), negative = 0, empty = 0, unit = 0;
-    if (flags < 0) /* writable with a warning, which no library's conversion handles */
-        Py_RETURN_NONE;
-    for (int i = 0; i < ndim; i++) {
-        negative |= PyArray_STRIDES(x)[i] < 0;
-        empty |= PyArray_DIMS(x)[i] == 0;
-        unit |= PyArray_DIMS(x)[i] == 1; /* its stride means nothing */
-    }
-    if (flags & DENSE)
-        return key_of(x, flags, empty, -1);
-    if (!(flags & NPY_ARRAY_ALIGNED) || (negative && unit))
-        Py_RETURN_NONE;
-    return key_of(x, flags, 0, negative);
+    if (!PyArray_CheckExact(given) || PyArray_FLAGS(x) < 0) /* it warns when it is written */
+        return PyObject_Vectorcall(AB_KNOWN(known, 0), &given, 1, NULL);
+    int flags = PyArray_FLAGS(x), ndim = PyArray_NDIM(x);
+    int dense = flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS);
+    PyArray_Descr *dtype = PyArray_DESCR(x);
+    intptr_t address = PyDataType_ALIGNMENT(dtype) != PyDataType_ELSIZE(dtype)
+                               && PyTypeNum_ISNUMBER(dtype->type_num)
+                           ? (intptr_t)PyArray_DATA(x) : 0;
+    PyObject *first = dense ? PyLong_FromLong(ndim) : axes_of(PyArray_DIMS(x), ndim);
+    PyObject *second = dense ? PyBool_FromLong(!PyArray_SIZE(x))
+                             : axes_of(PyArray_STRIDES(x), ndim);
+    PyObject *layout = first && second ? PyTuple_Pack(2, first, second) : NULL;
+    PyObject *number = PyLong_FromLong(flags);
+    PyObject *aligned = PyLong_FromLong(address & -address & 15);
+    PyObject *key = layout && number && aligned
+                        ? PyTuple_Pack(4, dtype, number, layout, aligned) : NULL;
+    AB_DROP(first, second, layout, number, aligned);
+    return key;
 }
 
 /* numpy_copy_small(most, slow): a copy of at most `most` elements. */
@@ -65,12 +69,13 @@ static PyObject *asked(PyObject *x, PyObject *method)
     return PyObject_VectorcallMethod(method, &x, 1, NULL);
 }
 
-enum { STRIDED, MODES, LEVEL, FORWARD, COMPLEX, SLOW, KNOWN }; /* of torch_signature's arguments */
+enum { PLAIN, STRIDED, MODES, LEVEL, FORWARD, COMPLEX, SLOW, KNOWN }; /* of torch_signature's arguments */
 
 /* Whether the Python function must find the signature, or there is an exception. */
 static int is_odd(PyObject *known, PyObject *x)
 {
-    return is_other(PyObject_GetAttr(x, ab_names.is_cpu), Py_True)
+    return PySet_Contains(AB_KNOWN(known, PLAIN), (PyObject *)Py_TYPE(x)) != 1
+           || is_other(PyObject_GetAttr(x, ab_names.is_cpu), Py_True)
            || is_other(PyObject_GetAttr(x, ab_names.requires_grad), Py_False)
            || is_other(PyObject_GetAttr(x, ab_names.layout), AB_KNOWN(known, STRIDED))
            || is_other(PyObject_GetAttr(x, ab_names.is_nested), Py_False)
@@ -81,18 +86,32 @@ static int is_odd(PyObject *known, PyObject *x)
            || is_other(PyObject_Vectorcall(AB_KNOWN(known, LEVEL), NULL, 0, NULL), Py_None);
 }
 
+/* (ndim, empty), or (shape, strides) of a tensor that is not contiguous. */
+static PyObject *torch_layout(PyObject *x)
+{
+    PyObject *contiguous = asked(x, ab_names.is_contiguous), *first = NULL, *second = NULL;
+    if (contiguous == Py_True && (first = PyObject_GetAttr(x, ab_names.ndim))) {
+        PyObject *size = asked(x, ab_names.numel);
+        second = size ? PyBool_FromLong(PyObject_Not(size)) : NULL;
+        Py_XDECREF(size);
+    } else if (contiguous == Py_False && (first = PyObject_GetAttr(x, ab_names.shape)))
+        second = asked(x, ab_names.stride);
+    PyObject *layout = second ? PyTuple_Pack(2, first, second) : NULL;
+    AB_DROP(contiguous, first, second);
+    return layout;
+}
+
 static PyObject *torch_signature(PyObject *known, PyObject *x)
 {
     if (is_odd(known, x))
         return PyErr_Occurred() ? NULL : PyObject_Vectorcall(AB_KNOWN(known, SLOW), &x, 1, NULL);
     PyObject *dtype = PyObject_GetAttr(x, ab_names.dtype), *key = NULL;
     int is_complex = dtype ? PySet_Contains(AB_KNOWN(known, COMPLEX), dtype) : -1;
-    PyObject *ndim = NULL, *c_order = NULL, *negated = NULL, *conjugated = NULL;
-    if (is_complex >= 0 && (ndim = PyObject_GetAttr(x, ab_names.ndim))
-        && (c_order = asked(x, ab_names.is_contiguous)) && (negated = asked(x, ab_names.is_neg))
+    PyObject *layout = NULL, *negated = NULL, *conjugated = NULL;
+    if (is_complex >= 0 && (layout = torch_layout(x)) && (negated = asked(x, ab_names.is_neg))
         && (conjugated = is_complex ? asked(x, ab_names.is_conj) : Py_NewRef(Py_False)))
-        key = PyTuple_Pack(6, dtype, ndim, c_order, negated, conjugated, Py_None);
-    AB_DROP(dtype, ndim, c_order, negated, conjugated);
+        key = PyTuple_Pack(5, dtype, layout, conjugated, negated, Py_None);
+    AB_DROP(dtype, layout, negated, conjugated);
     return key;
 }
 
@@ -119,14 +138,15 @@ static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
     return PyObject_Vectorcall(AB_KNOWN(known, 0), &x, 1, NULL);
 }
 
+AB_BOUND(numpy_signature, 1)
 AB_BOUND(copy_small, 2)
 AB_BOUND(torch_signature, KNOWN)
 AB_BOUND(torch_to_numpy, 2)
 
 PyMethodDef ab_arrays_methods[] = {
-    {"numpy_signature", numpy_signature, METH_O, "The coarse signature of a NumPy array."},
+    {"numpy_signature", numpy_signature_of, METH_VARARGS, "numpy_signature(slow)"},
     {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
     {"torch_signature", torch_signature_of, METH_VARARGS,
-     "torch_signature(strided, modes, level, forward_ad, complex, slow)"},
+     "torch_signature(plain, strided, modes, level, forward_ad, complex, slow)"},
     {"torch_to_numpy", torch_to_numpy_of, METH_VARARGS, "torch_to_numpy(slow, shrunk)"},
     {0}};

@@ -55,7 +55,7 @@ static DLManagedTensorVersioned *exported_view(PyObject *array)
     PyObject *native = PyObject_GetAttr(array, ab_names._native), *view = NULL;
     if (native)
         view = PyArray_CheckExact(native) ? Py_NewRef(native)
-                                          : ab_view(known, native, ab_names.numpy);
+                                          : ab_view(known, native);
     DLManagedTensorVersioned *made = view ? exported(view, 1) : NULL;
     AB_DROP(native, view);
     if (!made && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
@@ -121,7 +121,7 @@ static PyObject *array(PyObject *self, PyObject *const *values, Py_ssize_t given
         plain &= values[i] == Py_None && (name == ab_names.copy || name == ab_names.dtype);
     }
     PyObject *native = plain ? PyObject_GetAttr(self, ab_names._native) : NULL;
-    PyObject *view = native ? ab_view(known, native, ab_names.numpy) : NULL;
+    PyObject *view = native ? ab_view(known, native) : NULL;
     Py_XDECREF(native);
     if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return view;

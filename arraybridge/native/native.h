@@ -48,8 +48,8 @@ typedef struct DLManagedTensorVersioned {
 #define AB_NAMES(X)                                                                               \
     X(__qualname__) X(_current_level) X(_native) X(copy) X(dl_device) X(dtype) X(is_contiguous)   \
     X(is_conj) X(is_cpu) X(is_neg) X(is_nested) X(layout) X(max_version) X(nbytes) X(ndim)        \
-    X(numpy)                                                                                      \
-    X(requires_grad) X(resizable) X(run) X(stream) X(table) X(untyped_storage) X(view)
+    X(numel) X(numpy) X(requires_grad) X(resizable) X(run) X(shape) X(stream) X(stride) X(table)   \
+    X(untyped_storage) X(view)
 #define AB_NAME(name) *name,
 typedef struct { PyObject AB_NAMES(AB_NAME) *no_more; } AbNames;
 extern AbNames ab_names;
@@ -81,7 +81,7 @@ void ab_delete(void *self, int versioned);
 void ab_drain(void);
 
 /* lookup.c */
-PyObject *ab_view(PyObject *records, PyObject *x, PyObject *to);
+PyObject *ab_view(PyObject *records, PyObject *x);
 
 /* Each file's functions, and its setup for a new module: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],

@@ -26,7 +26,7 @@ from ..core.records import (
 )
 from ..core.registry import RECORDS, frames_of, library_named, package_of
 from ..core.request import Cast, Request
-from ..core.table import OBSERVERS, execute, notify_copy, routed
+from ..core.table import OBSERVERS, notify_copy, plan_for, run_plan
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 
 METHODS = ("__arrow_c_array__", "__arrow_c_stream__")
@@ -57,10 +57,11 @@ class Frame(NamedTuple):
         cast, wanted = cast._replace(order=None), set()
         numpy = library_named("numpy")
         for label, column, library in self.columns or ():
-            found, info = routed(column, library, numpy, Request(cast=cast))
-            wanted.add(cast.wanted(info.dtype))
+            found = plan_for(column, library, numpy, Request(cast=cast))
+            assert found.info is not None
+            wanted.add(cast.wanted(found.info.dtype))
             if found.kind == "refuse" and cast.dtype is not None:
-                return self._replace(refused=f"column {label!r}: {found.reason(info)}")
+                return self._replace(refused=f"column {label!r}: {found.why}")
         if len(wanted) != 1:
             return self
         return self._replace(dtype=wanted.pop(), refused=None, to=cast)
@@ -99,9 +100,9 @@ class Frames(Library):
             start = 0
             for part in getattr(column, "chunks", (column,)):
                 if x.to or not isinstance(part, np.ndarray):
-                    found, info = routed(part, library, numpy, request)
+                    found = plan_for(part, library, numpy, request)
                     try:
-                        part = execute(part, found, info)
+                        part = run_plan(part, found)
                     except ConversionError as error:  # a value that would change
                         raise ConversionError(f"column {label!r}: {error}") from None
                 row[start : start + len(part)] = part

@@ -22,4 +22,4 @@ def plan(info: TensorInfo, accepts: Accepts, **keywords) -> Route:
     request = request_of(**{k: v for k, v in keywords.items() if k != "share"})
     request = request._replace(share=keywords.get("share", False))
     planning = planner._Planning(info, source(), target(), request, True, False)
-    return planning.to_target(request.copy).route(info)
+    return planning.to_target(request.copy)

@@ -10,7 +10,7 @@ support".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -114,8 +114,14 @@ class CuPy(Library):
         with cupy.cuda.Device(info.device.id):
             return cupy.empty(info.shape, numpy_dtype(info.dtype))
 
-    def has_edges(self, array_type: type) -> bool:
-        return array_type is cupy.ndarray
+    def plain(self, x: cupy.ndarray) -> bool:
+        return type(x) is cupy.ndarray
+
+    def signature(self, x: cupy.ndarray) -> Hashable:
+        """Return dtype, axes and emptiness or shape and strides, the device, the alignment."""
+        dtype = x.dtype
+        layout = (x.ndim, not x.size) if x.flags.c_contiguous else (x.shape, x.strides)
+        return dtype, layout, self._place(x), x.data.ptr % (dtype.itemsize or 1)
 
     def copy_on_device(self, x: cupy.ndarray) -> cupy.ndarray | None:
         kind, number = x.dtype, x.data.device_id

@@ -20,11 +20,9 @@ import numpy as np
 from ... import dlpack
 from ...core.library import Library
 from ...core.records import Accepts, ConversionError, Edge, TensorInfo
-from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...layout import c_strides
 from ...native import C
-from ...native.lookup import or_else
 from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
@@ -80,21 +78,23 @@ class Jax(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, _ARRAYS)
 
-    def has_edges(self, array_type: type) -> bool:
-        return not issubclass(array_type, _TRACER) and only_one_cpu()
-
     @staticmethod
-    def signature(x: jax.Array) -> Hashable | None:
-        """Return the data type and the number of axes."""
-        return None if x.is_deleted() else (x.dtype, x.ndim)
+    def state() -> bool:
+        return bool(jax.config.jax_enable_x64)
 
-    def decode(self, key: Any) -> Signature:
-        kind = _dlpack_dtypes.get(key[0])
-        if kind is None:
-            raise Finer("refused")
-        return Signature.on_host(
-            dtype=kind, ndim=key[1], readonly=True, negative=False, compact=True, padded=False
-        )
+    def plain(self, x: jax.Array) -> bool:
+        return not isinstance(x, _TRACER) and only_one_cpu()
+
+    signs_layout = False  # reading it takes longer than most conversions
+
+    def signature(self, x: jax.Array) -> Hashable:
+        """Return the data type, the number of axes, emptiness, and the device."""
+        if isinstance(x, _TRACER) or x.is_deleted():
+            return super().signature(x)
+        place = None if only_one_cpu() else x.sharding
+        if place is not None and type(place) is not jax.sharding.SingleDeviceSharding:
+            return super().signature(x)
+        return x.dtype, x.ndim, 0 in x.shape, place
 
     def describe(self, x: jax.Array) -> TensorInfo:
         if isinstance(x, _TRACER):
@@ -346,12 +346,14 @@ def _to_numpy(x: jax.Array) -> np.ndarray:
 LIBRARY = Jax()
 
 
-def _share(x: np.ndarray) -> jax.Array:
-    return _import(_legacy(x), local_devices("cpu")[0], None, False, 1)
+def _from_numpy(x: np.ndarray) -> jax.Array:
+    try:
+        return _import(_legacy(x), local_devices("cpu")[0], None, False, 1)
+    except Exception:  # NumPy exports no read-only arrays so
+        return LIBRARY.wrap(NUMPY.export(x))
 
 
 _legacy: Any = np.ndarray.__dlpack__ if C is None else C.legacy
-_from_numpy = or_else(_share, Exception, lambda x: LIBRARY.wrap(NUMPY.export(x)))
 
 
 def _serves(s: TensorInfo) -> bool:

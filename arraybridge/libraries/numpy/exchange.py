@@ -14,7 +14,7 @@ import numpy as np
 from ... import dlpack
 from ...core.library import Library
 from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
-from ...core.signature import Finer, Signature
+from ...core.registry import RECORDS
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...layout import SMALL, Memory, in_bytes, in_elements, may_overlap_itself
 from ...native import C
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 # For results of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 WRITEABLE = 0x400
-C_ORDER, F_ORDER = 1, 2
-DENSE = C_ORDER | F_ORDER
-ALIGNED = 0x100
+DENSE = 1 | 2  # C or Fortran order
 WRITING = WRITEABLE | -1 << 31
+#: NumPy's alignment flag only means a part of the item for these.
+_WIDE = frozenset(dtype for dtype in PLAIN if dtype.alignment != dtype.itemsize)
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
 _USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of the fields after `readonly`
 _made: Any = tuple.__new__
@@ -65,6 +65,10 @@ def _refusal(dtype: np.dtype) -> str:
     return f"NumPy's dtype {dtype} has no DLPack type: {remedy}"
 
 
+#: Objects that show another object's memory, and the attribute that has it.
+_HOLDS = {np.ndarray: "base", memoryview: "obj", Memory: "owner"}
+
+
 def is_writable(x: np.ndarray) -> bool:
     """Whether an array is writable, and not about to become read-only."""
     return x.flags.num & WRITING == WRITEABLE
@@ -91,57 +95,23 @@ class NumPy(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, np.ndarray)
 
-    def has_edges(self, array_type: type) -> bool:
-        return array_type is np.ndarray
+    def plain(self, x: np.ndarray) -> bool:
+        # `broadcast_arrays` gives arrays that warn when they are written.
+        return type(x) is np.ndarray and x.flags.num >= 0
 
-    @staticmethod
-    def signature(x: np.ndarray) -> Hashable | None:
-        """Return dtype, flags, axes, emptiness and, if not dense, whether a stride is negative."""
+    signs_alignment = True
+
+    def signature(self, x: np.ndarray) -> Hashable:
+        """Return dtype and flags, axes and emptiness or shape and strides, and the alignment."""
         flags = x.flags.num
-        if flags < 0:  # writable with a warning, which no library's own conversion handles
-            return None
-        if flags & DENSE:
-            return x.dtype, flags, x.ndim, not x.size
-        if flags & ALIGNED:
-            least = min(x.strides)
-            if least >= 0:  # a negative stride may belong to an axis of one element
-                return x.dtype, flags, x.ndim, False, False
-            if 1 not in x.shape:
-                return x.dtype, flags, x.ndim, False, True
-        return None
-
-    if C is not None:
-        signature = staticmethod(C.numpy_signature)
+        if type(x) is not np.ndarray or flags < 0:
+            return super().signature(x)
+        dtype = x.dtype
+        layout = (x.ndim, not x.size) if flags & DENSE else (x.shape, x.strides)
+        address = address_of(x) if dtype in _WIDE else 0
+        return dtype, flags, layout, address & -address & 15
 
     pointer = staticmethod(address_of)
-
-    def decode(self, key: Any) -> Signature:
-        dtype, flags, ndim, empty, *strided = key
-        native = dtype if dtype.isnative else dtype.newbyteorder("=")
-        kind = dlpack_dtype(native)
-        if kind is None:
-            raise Finer("refused")
-        fields: dict[str, Any] = {}
-        if not strided:
-            fields = {"negative": False, "compact": True}
-            if flags & C_ORDER and not empty:
-                fields["repeated"] = False
-        elif dtype.alignment != dtype.itemsize:
-            raise Finer("strides")  # an aligned array may have strides that are not multiples
-        else:
-            fields["negative"] = strided[0]
-        return Signature.on_host(
-            dtype=kind,
-            ndim=ndim,
-            empty=empty,
-            readonly=flags & WRITING != WRITEABLE,
-            padded=kind.subbyte,
-            pending=() if native is dtype else ("byteorder",),
-            c_contiguous=bool(flags & C_ORDER),
-            f_contiguous=bool(flags & F_ORDER),
-            alignment=dtype.alignment if flags & ALIGNED else 1,
-            **fields,
-        )
 
     def describe(self, x: np.ndarray) -> TensorInfo:
         plain = _KINDS.get(x.dtype)
@@ -188,9 +158,18 @@ class NumPy(Library):
         return start, start + x.nbytes
 
     def may_change(self, x: np.ndarray) -> bool:
-        from .writers import is_frozen
+        """Return whether memory may be written though an array is read-only.
 
-        return not is_frozen(x)
+        A flag is no promise that nobody writes: only `bytes`, and arrays of libraries whose arrays
+        never change, are safe owners.
+        """
+        owner: Any = x
+        while type(owner) in _HOLDS:
+            owner = getattr(owner, _HOLDS[type(owner)])
+        if type(owner) is bytes:
+            return False
+        library = RECORDS[type(owner)].library
+        return library is None or not library.accepts.immutable
 
     def supports(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
         plain = type(x) is np.ndarray and x.dtype.char in _chars
@@ -254,6 +233,7 @@ class NumPy(Library):
 
     def __init__(self) -> None:
         if C is not None:
+            self.signature = C.numpy_signature(self.signature)  # type: ignore[method-assign]
             self.copy_small = C.numpy_copy_small(SMALL, self.copy_small)  # type: ignore[method-assign]
 
     def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:

@@ -20,11 +20,9 @@ from ... import dlpack
 from ...core.library import Library
 from ...core.planner import absent_device, missing_device
 from ...core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo, first_line
-from ...core.signature import Finer, Signature
 from ...dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
 from ...layout import SMALL, Memory, in_bytes, relaxed
 from ...native import C
-from ...native.lookup import or_else
 from ...ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
 from .state import (
     check_shape,
@@ -95,10 +93,13 @@ def by_numpy(tensor: ManagedTensor) -> torch.Tensor | None:
 _TYPESTRS = {kind: np.dtype(kind.name).str for t, kind in DLPACK_DTYPES.items() if t in IN_NUMPY}
 
 
-#: Share by ``torch.from_numpy``, which refuses unusual strides of axes of one element.
-from_numpy: Callable[[np.ndarray], torch.Tensor] = or_else(
-    torch.from_numpy, ValueError, lambda x: torch.from_numpy(with_plain_strides(x))
-)
+def from_numpy(x: np.ndarray, _from: Any = torch.from_numpy) -> torch.Tensor:
+    """Share by ``torch.from_numpy``, which refuses unusual strides of axes of one element."""
+    try:
+        tensor: torch.Tensor = _from(x)
+    except ValueError:
+        tensor = _from(with_plain_strides(x))
+    return tensor
 
 
 def _bits_from_numpy(x: np.ndarray) -> torch.Tensor:
@@ -168,7 +169,7 @@ EDGES = (
     Edge("numpy", "torch", from_numpy, _writable(_IN_NUMPY)),
     Edge("numpy", "torch", _from_read_only, _read_only),
     Edge("numpy", "torch", _bits_from_numpy, _writable(_AS_BITS)),
-    Edge("torch", "numpy", to_numpy, _in_numpy, of_new=torch.Tensor.numpy),
+    Edge("torch", "numpy", to_numpy, _in_numpy),
     Edge("torch", "numpy", _bits_to_numpy, lambda s: s.dtype in _AS_BITS and s.ndim <= MOST_AXES),
 )
 
@@ -193,60 +194,32 @@ class Torch(Library):
     edges = EDGES
     modes = staticmethod(modes)  # such as fake tensors
 
-    def has_edges(self, array_type: type) -> bool:
-        return array_type in _PLAIN
-
-    @staticmethod
-    def signature(
-        x: torch.Tensor,
-        _strided: torch.layout = torch.strided,
-        _modes: Any = modes,
-        _level: Any = level,
-        _forward: Any = forward_ad,
-        _complex: frozenset[torch.dtype] = COMPLEX,
-    ) -> Hashable | None:
-        """Return dtype, axes, C order, negative and conjugate bit, device; None if not plain."""
-        on_host = x.is_cpu
-        if (
-            not (on_host or x.is_cuda)
-            or x.requires_grad
-            or x.layout is not _strided
-            or x.is_nested
-            or _forward._current_level >= 0
-            or _modes()
-            or _level() is not None
-        ):
-            return None
-        dtype = x.dtype
-        conjugated = dtype in _complex and x.is_conj()
-        place = None if on_host else x.device
-        return dtype, x.ndim, x.is_contiguous(), x.is_neg(), conjugated, place
-
-    if C is not None:
-        signature = staticmethod(
-            C.torch_signature(_STRIDED, modes, level, forward_ad, COMPLEX, signature)
+    def plain(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
+        return (
+            type(x) in _PLAIN
+            and not x.requires_grad
+            and x.layout is _strided
+            and not x.is_nested
+            and forward_ad._current_level < 0
+            and not modes()
+            and level() is None
         )
+
+    def signature(self, x: torch.Tensor) -> Hashable:
+        """Return dtype, axes and emptiness or shape and strides, pending bits and the device."""
+        if not (x.is_cpu or x.is_cuda) or not self.plain(x):
+            return super().signature(x)
+        dtype = x.dtype
+        layout = (x.ndim, not x.numel()) if x.is_contiguous() else (x.shape, x.stride())
+        place = None if x.is_cpu else (x.device, x.data_ptr() % x.itemsize)
+        return dtype, layout, dtype in COMPLEX and x.is_conj(), x.is_neg(), place
+
+    def __init__(self) -> None:
+        if C is not None:
+            state = _PLAIN, _STRIDED, modes, level, forward_ad, COMPLEX
+            self.signature = C.torch_signature(*state, self.signature)  # type: ignore[method-assign]
 
     pointer = staticmethod(torch.Tensor.data_ptr)
-
-    def decode(self, key: Any) -> Signature:
-        dtype, ndim, c_order, negated, conjugated, place = key
-        kind = DLPACK_DTYPES.get(dtype)
-        if kind is None or negated:  # no DLPack type, or a dtype that cannot be negated
-            raise Finer("refused")
-        fields: dict[str, Any] = {"compact": True} if c_order else {"empty": False}
-        return Signature.on_host(
-            dtype=kind,
-            device=CPU if place is None else place_of(place),
-            ndim=ndim,
-            readonly=False,
-            padded=False,
-            pending=("conj",) if conjugated else (),
-            c_contiguous=c_order,
-            negative=False,
-            alignment=1,
-            **fields,
-        )
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
         dtype = DLPACK_DTYPES.get(x.dtype)

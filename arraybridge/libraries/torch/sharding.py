@@ -14,7 +14,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from ...core.records import ConversionError
-from ...core.signature import strides_in
+from ...layout import dense_strides
 from ...sharding import Sharded
 from .tables import place_of
 
@@ -140,5 +140,5 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
         placements,
         run_check=False,
         shape=shape,
-        stride=strides_in(shape, tuple(order)),
+        stride=dense_strides(shape, tuple(order)),
     )
