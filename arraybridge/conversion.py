@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PLAIN = frozenset({type(None), bool, str, Device})
 
 
-@front(KNOWN)
+@front(KNOWN, None, lambda *key, **keywords: entry_of_call(*key, **keywords), _PLAIN)
 def convert(
     x: Any,
     /,

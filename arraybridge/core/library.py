@@ -108,6 +108,8 @@ class Routes(Arrays):
     #: Return the address of the first element of a plain array, quickly, for targets that need an
     #: alignment.
     pointer: Callable[[Any], int] | None = None
+    #: Return the shape and strides of an array, quickly, for requests that depend on them.
+    layout: Callable[[Any], Hashable] | None = None
     #: Whether a signature shows if the array is aligned to its item size.
     signs_alignment: bool = False
     #: Whether a signature shows the strides; otherwise all arrays are dense, in any order of axes.

@@ -202,7 +202,13 @@ def _signer(source: Library, target: Library, request: Request) -> Callable[[Any
         or ((accepts.strides == "c" or request.contiguous) and not source.signs_layout)
     )
     most = max(64, accepts.alignment)
-    if by_layout or (aligned and pointer is None):
+    plain, layout = signature, source.layout
+    if by_layout and layout is not None and not aligned:
+
+        def signature(x: Any) -> Hashable:
+            return plain(x), layout(x)
+
+    elif by_layout or (aligned and pointer is None):
 
         def signature(x: Any) -> Hashable:
             return described_key(source.describe(x), most)
@@ -256,18 +262,24 @@ def with_state(
     return sign
 
 
-def front(known: dict[type, Any], key: object = None) -> Callable[[F], F]:
-    """Put a look-up in C before a function of an array, which adds entries to the table.
+def front(
+    known: dict[type, Any],
+    key: object = None,
+    entry_of_call: Callable[..., Any] | None = None,
+    plain: frozenset[type] = frozenset(),
+) -> Callable[[F], F]:
+    """Put a look-up in C before a function of an array, which makes the entries of the table.
 
     `known` has the records of types. The key of an entry is `key`, if the function takes only an
-    array, or else its second argument; calls with other arguments reach the function.
+    array, or else the second argument with the keywords, if all are of `plain` types.
+    `entry_of_call` takes them after the array's type, and returns the entry of a call.
     """
     if C is None:
         return lambda function: function
 
     def decorate(function: F) -> F:
-        whole: Any = update_wrapper(C.front(function, known, key), function)
-        return whole  # type: ignore[no-any-return]
+        made: Any = C.front(function, known, key, entry_of_call, plain)
+        return update_wrapper(made, function)  # type: ignore[no-any-return]
 
     return decorate
 

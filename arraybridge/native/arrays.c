@@ -115,23 +115,36 @@ static PyObject *torch_signature(PyObject *known, PyObject *x)
     return key;
 }
 
-/* Whether a storage is pinned and large enough for a dense tensor; 0 also with an exception. */
-static int is_pinned(PyObject *x)
+/* A number that a method or attribute returns; -1 with an exception. */
+static long long number_of(PyObject *answer)
 {
-    PyObject *storage = asked(x, ab_names.untyped_storage), *needed = NULL, *there = NULL;
-    int enough = storage && !is_other(asked(storage, ab_names.resizable), Py_False)
-                 && (needed = PyObject_GetAttr(x, ab_names.nbytes))
-                 && (there = asked(storage, ab_names.nbytes))
-                 && PyObject_RichCompareBool(there, needed, Py_GE) > 0;
-    AB_DROP(storage, needed, there);
-    return enough;
+    long long number = answer ? PyLong_AsLongLong(answer) : -1;
+    Py_XDECREF(answer);
+    return number;
 }
 
-/* The view of a tensor with its original storage; the Python function handles the others. */
+/* Whether a NumPy view lies within a tensor's storage, as it is now. */
+static int is_within(PyArrayObject *view, PyObject *storage)
+{
+    long long start = number_of(asked(storage, ab_names.data_ptr));
+    long long nbytes = number_of(asked(storage, ab_names.nbytes));
+    long long low = (long long)(intptr_t)PyArray_DATA(view), high = low + PyArray_ITEMSIZE(view);
+    for (int i = 0; i < PyArray_NDIM(view); i++)
+        high += (PyArray_DIMS(view)[i] - 1) * PyArray_STRIDES(view)[i];
+    return !PyErr_Occurred() && start <= low && high <= start + nbytes;
+}
+
+/* torch_to_numpy(slow): the view of a tensor. The storage is checked before, since the view pins
+   it, and after, since another thread may have resized it; Python handles what is odd. */
 static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
 {
-    int pinned = !PySet_Size(AB_KNOWN(known, 1)) && is_pinned(x);
-    PyObject *view = pinned ? asked(x, ab_names.numpy) : NULL;
+    PyObject *storage = asked(x, ab_names.untyped_storage);
+    long long needed = storage ? number_of(PyObject_GetAttr(x, ab_names.nbytes)) : 0;
+    long long there = storage ? number_of(asked(storage, ab_names.nbytes)) : -1;
+    PyObject *view = needed > 0 && there >= needed ? asked(x, ab_names.numpy) : NULL;
+    if (view && !(PyArray_Check(view) && is_within((PyArrayObject *)view, storage)))
+        Py_CLEAR(view);
+    Py_XDECREF(storage);
     if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return view;
     PyErr_Clear(); /* the Python function raises it again, and handles it */
@@ -141,12 +154,12 @@ static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
 AB_BOUND(numpy_signature, 1)
 AB_BOUND(copy_small, 2)
 AB_BOUND(torch_signature, KNOWN)
-AB_BOUND(torch_to_numpy, 2)
+AB_BOUND(torch_to_numpy, 1)
 
 PyMethodDef ab_arrays_methods[] = {
     {"numpy_signature", numpy_signature_of, METH_VARARGS, "numpy_signature(slow)"},
     {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
     {"torch_signature", torch_signature_of, METH_VARARGS,
      "torch_signature(plain, strided, modes, level, forward_ad, complex, slow)"},
-    {"torch_to_numpy", torch_to_numpy_of, METH_VARARGS, "torch_to_numpy(slow, shrunk)"},
+    {"torch_to_numpy", torch_to_numpy_of, METH_VARARGS, "torch_to_numpy(slow)"},
     {0}};

@@ -82,25 +82,50 @@ PyObject *ab_view(PyObject *records, PyObject *x)
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
-    PyObject *dict, *weak, *function, *records, *key;
+    PyObject *dict, *weak, *function, *records, *key, *entry_of_call, *plain;
 } Front;
 
 static PyTypeObject *front_type;
 static PyObject *method_type; /* types.MethodType */
 
-/* The function that the table has for the arguments; NULL if there is none, or for an interrupt. */
-static PyObject *known_function(Front *self, PyObject *const *values, Py_ssize_t given)
+/* A new reference to the key of a call: `to`, or also names and values of keywords; else NULL. */
+static PyObject *key_of(Front *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
-    PyObject *key = self->key != Py_None ? self->key : given == 2 ? values[1] : NULL;
-    if (given != (self->key != Py_None ? 1 : 2))
+    Py_ssize_t n = names ? PyTuple_Size(names) : 0;
+    if (self->key != Py_None)
+        return given == 1 && !n ? Py_NewRef(self->key) : NULL;
+    if (given != 2)
         return NULL;
-    PyObject *table = recorded(self->records, values[0], ab_names.table);
-    PyObject *entry = table ? found(table, key) : NULL;
-    PyObject *function = entry ? PyObject_GetAttr(entry, ab_names.run) : NULL;
-    AB_DROP(table, entry);
-    if (!function && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
-        PyErr_Clear(); /* a key without a hash */
-    return function;
+    if (!n)
+        return Py_NewRef(values[1]);
+    for (Py_ssize_t i = 0; i < n; i++) /* equal values of other types may be errors */
+        if (PySet_Contains(self->plain, (PyObject *)Py_TYPE(values[2 + i])) != 1)
+            return NULL;
+    PyObject *key = PyTuple_New(2 + n);
+    if (key) {
+        PyTuple_SetItem(key, 0, Py_NewRef(values[1]));
+        PyTuple_SetItem(key, 1, Py_NewRef(names));
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SetItem(key, 2 + i, Py_NewRef(values[2 + i]));
+    }
+    return key;
+}
+
+/* Call the function, and remember the entry that it has made for keywords. */
+static PyObject *call_new(Front *self, PyObject *const *values, Py_ssize_t given, PyObject *names,
+                          PyObject *table, PyObject *key)
+{
+    PyObject *result = PyObject_Vectorcall(self->function, values, given, names);
+    if (!result || !names || !table || !key || PyTuple_Size(names) > 6)
+        return result;
+    PyObject *all[8] = {(PyObject *)Py_TYPE(values[0])};
+    for (Py_ssize_t i = 1, n = given + PyTuple_Size(names); i < n; i++)
+        all[i] = values[i];
+    PyObject *entry = PyObject_Vectorcall(self->entry_of_call, all, given, names);
+    if (!entry || PyDict_SetItem(table, key, entry))
+        Py_CLEAR(result);
+    Py_XDECREF(entry);
+    return result;
 }
 
 static PyObject *front_call(PyObject *object, PyObject *const *values, size_t flags,
@@ -108,11 +133,17 @@ static PyObject *front_call(PyObject *object, PyObject *const *values, size_t fl
 {
     Front *self = (Front *)object;
     Py_ssize_t given = flags & ~((size_t)1 << (8 * sizeof(size_t) - 1));
-    PyObject *function = given && !names ? known_function(self, values, given) : NULL;
-    if (!function)
-        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(self->function, values, given, names);
-    PyObject *result = call_one(function, values[0]);
-    Py_DECREF(function);
+    PyObject *key = given ? key_of(self, values, given, names) : NULL;
+    PyObject *table = key ? recorded(self->records, values[0], ab_names.table) : NULL;
+    PyObject *entry = table ? found(table, key) : NULL;
+    PyObject *run = entry ? PyObject_GetAttr(entry, ab_names.run) : NULL, *result = NULL;
+    if (!run && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear(); /* a key without a hash */
+    if (run)
+        result = call_one(run, values[0]);
+    else if (!PyErr_Occurred())
+        result = call_new(self, values, given, names, table, key);
+    AB_DROP(key, table, entry, run);
     return result;
 }
 
@@ -153,15 +184,16 @@ static PyType_Spec front_spec = {
 
 static PyObject *front(PyObject *module, PyObject *args)
 {
-    PyObject *function, *records, *key;
-    if (!PyArg_ParseTuple(args, "OO!O", &function, &PyDict_Type, &records, &key))
+    PyObject *function, *records, *key, *entry_of_call, *plain;
+    if (!PyArg_ParseTuple(args, "OO!OOO", &function, &PyDict_Type, &records, &key, &entry_of_call,
+                          &plain))
         return NULL;
     Front *self = (Front *)PyType_GenericAlloc(front_type, 0);
     if (!self)
         return NULL;
     Py_INCREF(args);
-    self->call = front_call;
-    self->function = function, self->records = records, self->key = key;
+    self->call = front_call, self->function = function, self->records = records;
+    self->key = key, self->entry_of_call = entry_of_call, self->plain = plain;
     return (PyObject *)self;
 }
 
@@ -169,7 +201,7 @@ PyMethodDef ab_lookup_methods[] = {
     {"run_of", run_of, METH_VARARGS, "run_of(sign, runs, new, failed)"},
     {"with_state", with_state_of, METH_VARARGS, "with_state(signature, state)"},
     {"front", front, METH_VARARGS,
-     "front(function, records, key): the function with its look-up before it."},
+     "front(function, records, key, entry_of_call, plain): the function with a look-up before it."},
     {0}};
 
 int ab_lookup_setup(void)

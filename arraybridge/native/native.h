@@ -46,7 +46,7 @@ typedef struct DLManagedTensorVersioned {
 
 /* Attributes and keywords that are looked up, interned once. */
 #define AB_NAMES(X)                                                                               \
-    X(__qualname__) X(_current_level) X(_native) X(copy) X(dl_device) X(dtype) X(is_contiguous)   \
+    X(__qualname__) X(_current_level) X(_native) X(copy) X(data_ptr) X(dl_device) X(dtype) X(is_contiguous)   \
     X(is_conj) X(is_cpu) X(is_neg) X(is_nested) X(layout) X(max_version) X(nbytes) X(ndim)        \
     X(numel) X(numpy) X(requires_grad) X(resizable) X(run) X(shape) X(stream) X(stride) X(table)   \
     X(untyped_storage) X(view)

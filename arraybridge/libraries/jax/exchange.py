@@ -86,6 +86,7 @@ class Jax(Library):
         return not isinstance(x, _TRACER) and only_one_cpu()
 
     signs_layout = False  # reading it takes longer than most conversions
+    signs_alignment = True  # XLA's buffers are aligned to more than an item
 
     def signature(self, x: jax.Array) -> Hashable:
         """Return the data type, the number of axes, emptiness, and the device."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,6 +113,7 @@ class NumPy(Library):
         return dtype, flags, layout, address & -address & 15
 
     pointer = staticmethod(address_of)
+    layout = staticmethod(attrgetter("shape", "strides"))
 
     def describe(self, x: np.ndarray) -> TensorInfo:
         plain = _KINDS.get(x.dtype)

@@ -136,7 +136,7 @@ def to_numpy(x: torch.Tensor) -> np.ndarray:
 
 
 if C is not None:
-    to_numpy = C.torch_to_numpy(to_numpy, shrunk)
+    to_numpy = C.torch_to_numpy(to_numpy)
 
 
 def _bits_to_numpy(x: torch.Tensor) -> np.ndarray:
@@ -220,6 +220,10 @@ class Torch(Library):
             self.signature = C.torch_signature(*state, self.signature)  # type: ignore[method-assign]
 
     pointer = staticmethod(torch.Tensor.data_ptr)
+
+    @staticmethod
+    def layout(x: torch.Tensor) -> Hashable:
+        return x.shape, x.stride()
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
         dtype = DLPACK_DTYPES.get(x.dtype)
