@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from ..conversion import convert
+from ..conversion import convert, numpy_view
 from ..core.copiers import copier_for, no_copy
 from ..core.kernel import compact_copy
 from ..core.library import Library, place_named
@@ -282,7 +282,9 @@ class Array(ArrayObject):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""
         try:
-            result = convert(self, "numpy", copy=copy)
+            result = None if copy else numpy_view(self._native)
+            if result is None:
+                result = convert(self, "numpy", copy=copy)
         except ConversionError:
             result = None if copy is False else self._library.gathered(self._native)
             if result is None:

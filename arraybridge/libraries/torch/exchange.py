@@ -36,7 +36,6 @@ from .state import (
     modes,
     no_memory,
     not_negated,
-    shrunk,
     span_of,
     transformed,
 )
