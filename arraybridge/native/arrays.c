@@ -27,6 +27,7 @@ static PyObject *numpy_signature(PyObject *known, PyObject *given)
     PyArray_Descr *dtype = PyArray_DESCR(x);
     intptr_t address = PyDataType_ALIGNMENT(dtype) != PyDataType_ELSIZE(dtype)
                                && PyTypeNum_ISNUMBER(dtype->type_num)
+                               && PyArray_ISNBO(dtype->byteorder)
                            ? (intptr_t)PyArray_DATA(x) : 0;
     PyObject *first = dense ? PyLong_FromLong(ndim) : axes_of(PyArray_DIMS(x), ndim);
     PyObject *second = dense ? PyBool_FromLong(!PyArray_SIZE(x))

@@ -6,7 +6,7 @@ Its C exchange API imports, without checks for gradients, conjugate and negative
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -218,7 +218,12 @@ class Torch(Library):
             state = _PLAIN, _STRIDED, modes, level, forward_ad, COMPLEX
             self.signature = C.torch_signature(*state, self.signature)  # type: ignore[method-assign]
 
-    pointer = staticmethod(torch.Tensor.data_ptr)
+    @staticmethod
+    def pointer(x: torch.Tensor) -> int:
+        try:
+            return x.data_ptr()
+        except RuntimeError:  # it has no storage
+            return 0
 
     @staticmethod
     def layout(x: torch.Tensor) -> Hashable:

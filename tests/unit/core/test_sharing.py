@@ -319,5 +319,3 @@ def test_a_mapped_file_may_be_written(target, tmp_path):
     assert np.frombuffer(mapped, "f4").max() == lazy.max() == 0
     for j in kept:
         np.testing.assert_array_equal(np.asarray(j), 1)
-
-
