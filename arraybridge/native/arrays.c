@@ -124,26 +124,28 @@ static long long number_of(PyObject *answer)
     return number;
 }
 
-/* Whether a NumPy view lies within a tensor's storage, as it is now. */
-static int is_within(PyArrayObject *view, PyObject *storage)
+/* Whether the elements of a NumPy view end before an address. */
+static int ends_before(PyArrayObject *view, long long end)
 {
-    long long start = number_of(asked(storage, ab_names.data_ptr));
-    long long nbytes = number_of(asked(storage, ab_names.nbytes));
-    long long low = (long long)(intptr_t)PyArray_DATA(view), high = low + PyArray_ITEMSIZE(view);
+    long long high = (long long)(intptr_t)PyArray_DATA(view) + PyArray_ITEMSIZE(view);
     for (int i = 0; i < PyArray_NDIM(view); i++)
         high += (PyArray_DIMS(view)[i] - 1) * PyArray_STRIDES(view)[i];
-    return !PyErr_Occurred() && start <= low && high <= start + nbytes;
+    return high <= end;
 }
 
 /* torch_to_numpy(slow): the view of a tensor. The storage is checked before, since the view pins
    it, and after, since another thread may have resized it; Python handles what is odd. */
 static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
 {
-    PyObject *storage = asked(x, ab_names.untyped_storage);
-    long long needed = storage ? number_of(PyObject_GetAttr(x, ab_names.nbytes)) : 0;
-    long long there = storage ? number_of(asked(storage, ab_names.nbytes)) : -1;
-    PyObject *view = needed > 0 && there >= needed ? asked(x, ab_names.numpy) : NULL;
-    if (view && !(PyArray_Check(view) && is_within((PyArrayObject *)view, storage)))
+    PyObject *storage = asked(x, ab_names.untyped_storage), *view = NULL;
+    long long start = storage ? number_of(asked(storage, ab_names.data_ptr)) : 0;
+    long long data = start > 0 ? number_of(asked(x, ab_names.data_ptr)) : -1;
+    long long needed = data >= start ? number_of(PyObject_GetAttr(x, ab_names.nbytes)) : 0;
+    if (needed > 0 && data - start + needed <= number_of(asked(storage, ab_names.nbytes)))
+        view = asked(x, ab_names.numpy);
+    if (view && !(PyArray_Check(view) && PyArray_DATA((PyArrayObject *)view) == (void *)data
+                  && ends_before((PyArrayObject *)view,
+                                 start + number_of(asked(storage, ab_names.nbytes)))))
         Py_CLEAR(view);
     Py_XDECREF(storage);
     if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
