@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .array.array_types import RECOGNIZED, is_array, lazy_library, unwrapped
 from .columns import columns
 from .conversion import convert as convert_array
+from .conversion import explain as explain_array
 from .conversion import inspect
 from .core.records import ConversionError, Route, TensorInfo, outcome
 from .core.registry import library_named, library_of_type, tree_node
 from .dlpack import is_capsule
-from .conversion import explain as explain_array
 from .layout import in_bytes, span
 from .pytree import CONTAINERS, is_builtin, path_text
 
