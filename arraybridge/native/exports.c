@@ -6,6 +6,7 @@
 #include <string.h>
 
 static PyObject *known, *observers;    /* the types' records; see core/table.py */
+static PyObject *numpy_view;           /* of conversion.py, for types without a known one */
 static const char kinds[] = "iuf--cb"; /* NumPy's, in the order of DLDataTypeCode */
 
 /* The axes of an array, in elements; 0 if a stride is negative or not a multiple of the size. */
@@ -55,7 +56,7 @@ static DLManagedTensorVersioned *exported_view(PyObject *array)
     PyObject *native = PyObject_GetAttr(array, ab_names._native), *view = NULL;
     if (native)
         view = PyArray_CheckExact(native) ? Py_NewRef(native)
-                                          : ab_view(known, native);
+                                          : ab_view(known, native, numpy_view);
     DLManagedTensorVersioned *made = view ? exported(view, 1) : NULL;
     AB_DROP(native, view);
     if (!made && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
@@ -121,7 +122,7 @@ static PyObject *array(PyObject *self, PyObject *const *values, Py_ssize_t given
         plain &= values[i] == Py_None && (name == ab_names.copy || name == ab_names.dtype);
     }
     PyObject *native = plain ? PyObject_GetAttr(self, ab_names._native) : NULL;
-    PyObject *view = native ? ab_view(known, native) : NULL;
+    PyObject *view = native ? ab_view(known, native, numpy_view) : NULL;
     Py_XDECREF(native);
     if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
         return view;
@@ -150,9 +151,9 @@ static PyObject *export_arrays(PyObject *module, PyObject *args)
 {
     PyTypeObject *type;
     Py_INCREF(args); /* for good, since other C code keeps the address */
-    if (!PyArg_ParseTuple(args, "O!O!O!O!OOO", &PyType_Type, &type, &PySet_Type, &classes,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!OOOO", &PyType_Type, &type, &PySet_Type, &classes,
                           &PyDict_Type, &known, &PyList_Type, &observers, &slow_dlpack,
-                          &slow_array, &slow_managed))
+                          &slow_array, &slow_managed, &numpy_view))
         return NULL;
     int (*address)(void *, DLManagedTensorVersioned **) = managed;
     return Py_BuildValue("NNN", PyDescr_NewMethod(type, &dlpack_def),
@@ -177,5 +178,5 @@ PyMethodDef ab_exports_methods[] = {
     {"address", address, METH_O, "The address of a NumPy array's first element."},
     {"legacy", legacy, METH_O, "A legacy capsule on a NumPy array; None if Python must make it."},
     {"export_arrays", export_arrays, METH_VARARGS,
-     "export_arrays(type, classes, records, observers, dlpack, array, managed)"},
+     "export_arrays(type, classes, records, observers, dlpack, array, managed, numpy_view)"},
     {0}};

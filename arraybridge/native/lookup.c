@@ -68,13 +68,15 @@ static PyObject *recorded(PyObject *records, PyObject *x, PyObject *name)
     return record ? PyObject_GetAttr(record, name) : NULL;
 }
 
-/* The view that `convert(x, "numpy", copy=False)` makes; NULL, perhaps with an exception, if Python
-   must make it. */
-PyObject *ab_view(PyObject *records, PyObject *x)
+/* The view that `convert(x, "numpy", copy=False)` makes, by the function that the type's record has
+   for it, or else by `unknown`, which adds it; NULL, perhaps with an exception, without a view. */
+PyObject *ab_view(PyObject *records, PyObject *x, PyObject *unknown)
 {
     PyObject *view = recorded(records, x, ab_names.view);
-    PyObject *made = view && view != Py_None ? call_one(view, x) : NULL;
+    PyObject *made = PyErr_Occurred() ? NULL : call_one(view && view != Py_None ? view : unknown, x);
     Py_XDECREF(view);
+    if (made == Py_None)
+        Py_CLEAR(made);
     return made;
 }
 

@@ -81,7 +81,7 @@ void ab_delete(void *self, int versioned);
 void ab_drain(void);
 
 /* lookup.c */
-PyObject *ab_view(PyObject *records, PyObject *x);
+PyObject *ab_view(PyObject *records, PyObject *x, PyObject *unknown);
 
 /* Each file's functions, and its setup for a new module: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
