@@ -143,8 +143,7 @@ class Entry:
 
     def _observed(self, x: Any) -> Any:
         """Convert an array, and notify the observers first."""
-        x = self.source.alias(x)
-        route = self.plan(x)
+        route = self.plan(self.source.alias(x))
         try:
             return run_plan(x, route)
         except Exception as error:

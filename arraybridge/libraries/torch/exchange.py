@@ -221,7 +221,7 @@ class Torch(Library):
     @staticmethod
     def pointer(x: torch.Tensor) -> int:
         try:
-            return x.data_ptr()
+            return x.data_ptr() if type(x) in _PLAIN else 0
         except RuntimeError:  # it has no storage
             return 0
 

@@ -123,7 +123,6 @@ class Signals(ab.Library):
         return Signal(np.from_dlpack(tensor))
 
 
-@pytest.mark.xfail(strict=False, reason="the tables have no lock yet")
 def test_a_conversion_that_is_entered_while_an_audit_begins_is_seen() -> None:
     """It was planned without observers, and must not be remembered."""
     library, log, x = Signals(), ab.audit(), np.ones(3)
