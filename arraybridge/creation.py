@@ -132,7 +132,8 @@ def _kind_of_numbers(obj: Any) -> int | None:
     types = set(map(type, obj))
     nested = any(issubclass(cls, _SEQUENCES) for cls in types)
     kinds = [*(map(_kind_of_numbers, obj) if nested else map(_kind_of_type, types))]
-    return None if None in kinds else max(kinds, default=0)
+    known = [kind for kind in kinds if kind is not None]
+    return max(known, default=0) if len(known) == len(kinds) else None
 
 
 def _kind_of_type(cls: type) -> int | None:

@@ -21,6 +21,7 @@ SHAPE, DTYPE = (4, 1000, 1000), "float32"
 
 def array_in(block: SharedMemory) -> ab.Array:
     """Return the array in a block of shared memory; it keeps the block open."""
+    assert block.buf is not None  # it is open
     memory = np.frombuffer(block.buf, np.uint8)
     owner = block, memory
     return ab.from_pointer(memory.ctypes.data, SHAPE, DTYPE, device="cpu", owner=owner)

@@ -159,6 +159,8 @@ class Adapted:
     With `returns_home`, results go back to the caller's device.
     """
 
+    __name__: str
+
     def __init__(self, function: Function, library: str, options: dict[str, Any]) -> None:
         self.__wrapped__ = function
         self.library, self.options = library, options

@@ -282,7 +282,7 @@ class Array(ArrayObject):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""
         try:
-            result = None if copy else numpy_view(self._native)
+            result: Any = None if copy else numpy_view(self._native)
             if result is None:
                 result = convert(self, "numpy", copy=copy)
         except ConversionError:

@@ -177,7 +177,7 @@ def _explain(args: argparse.Namespace) -> int:
     return REFUSED if route.kind == "refuse" else 0
 
 
-def _array(library: str, args: argparse.Namespace) -> Any:
+def _array(library: Any, args: argparse.Namespace) -> Any:
     """Return an array of a library; ValueError if it has no such array."""
     if not args.shape and args.layout != "contiguous":
         raise ValueError(f"an array without axes is not {args.layout}")

@@ -277,8 +277,9 @@ def front(
         return lambda function: function
 
     def decorate(function: F) -> F:
-        made: Any = C.front(function, known, key, entry_of_call, plain)
-        return update_wrapper(made, function)  # type: ignore[no-any-return]
+        made: F = C.front(function, known, key, entry_of_call, plain)
+        update_wrapper(made, function)
+        return made
 
     return decorate
 
