@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,7 +28,6 @@ class Correction(NamedTuple):
     function: Callable[..., Any]  # its replacement, over native arrays
     clause: str  # the clause of the standard (2025.12) that the library violates
     upstream: str  # the URL of the upstream issue, or why there is no issue
-    operators: bool = False  # whether the equivalent operator has the defect as well
     # The first version of the library without the defect, from which on the entry is unused.
     until: str | None = None
 
@@ -47,6 +47,39 @@ def direct(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     f, xp = (inspect.getclosurevars(function).nonlocals.get(name) for name in ("f", "xp"))
     return function if f is None or xp is None else functools.partial(f, xp=xp)
+
+
+#: The comparisons of the standard, and Python's.
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+
+
+def by_value(
+    xp: Any, plain: Callable[..., Any], name: str, limits: dict[Any, tuple[int, int]]
+) -> Callable[..., Any]:
+    """Make a comparison by value with Python integers that the dtype of the array does not hold.
+
+    The library's own, ``plain``, wraps them. `limits` has the range of each integer dtype.
+    """
+    compare = COMPARISONS[name]
+
+    def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
+        x, number = (x2, x1) if x1.__class__ is int else (x1, x2)
+        if number.__class__ is int and not 0 <= number <= 127:  # every dtype holds these
+            low, high = limits.get(getattr(x, "dtype", None), (number, number))
+            if not low <= number <= high:
+                side = 1 if number > high else -1
+                true = compare(side, 0) if x is x2 else compare(0, side)
+                return (xp.greater_equal if true else xp.greater)(x, x, **kwargs)
+        return plain(x1, x2, **kwargs)
+
+    return function
 
 
 # Entries that several libraries share.
@@ -188,7 +221,6 @@ def numpy_special_cases(means: Means, xp: Any, whose: str = "") -> tuple[Correct
             floor_divide(means),
             "floor_divide: infinity by a finite number is infinity, the reverse zero",
             f"{numpys}/23860{whose}",
-            operators=True,
         ),
         Correction(
             "expm1",

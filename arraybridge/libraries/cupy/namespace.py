@@ -55,7 +55,6 @@ CORRECTIONS: tuple[Correction, ...] = (
         "remainder", remainder(MEANS, infinities=True),
         "remainder: by an infinity it is the dividend or the divisor; zeros are the divisor's",
         "https://github.com/cupy/cupy/issues/8807",
-        operators=True,
     ),
 )
 # fmt: on

@@ -290,6 +290,17 @@ def pow(x1: Any, x2: Any, /) -> jax.Array:
     return jnp.pow(x1, x2)
 
 
+_LIMITS = {
+    np.dtype(name): (int(np.iinfo(name).min), int(np.iinfo(name).max))
+    for name in "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+}
+
+
+def _comparison(name: str) -> Function:
+    plain = getattr(jnp, name)
+    return functools.wraps(plain)(corrections.by_value(jnp, plain, name, _LIMITS))
+
+
 # Data types, manipulation, searching, linear algebra.
 
 
@@ -430,15 +441,21 @@ CORRECTIONS: tuple[Correction, ...] = (
         "floor_divide", _mended("floor_divide", floor_divide(MEANS, zeros=True), _floating),
         "floor_divide: an infinity by a finite number is infinity, a finite number by it zero, and "
         "a zero has the sign of the quotient",
-        f"{_ISSUES}/40028", operators=True,
+        f"{_ISSUES}/40028",
     ),
     Correction(
         "remainder", _mended("remainder", remainder(MEANS), _floating),
-        "remainder: a zero has the sign of the divisor", f"{_ISSUES}/40028", operators=True,
+        "remainder: a zero has the sign of the divisor", f"{_ISSUES}/40028",
     ),
     Correction(
         "pow", pow, "Type promotion rules: the same with arrays of no dimensions", _NONE,
-        operators=True,
+    ),
+    *(
+        Correction(
+            name, _comparison(name), f"{name}: the result is True if the elements are, of integers "
+            "that the data type does not hold too", _NONE,
+        )
+        for name in corrections.COMPARISONS
     ),
     Correction(
         "sign", _mended("sign", sign(MEANS), _floating, _complex_floating),
@@ -447,7 +464,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         "abs", _mended("abs", _magnitude, _complex_floating),
         "abs: of a complex number with an infinite part it is infinity", f"{_ISSUES}/37990",
-        operators=True, until="0.12.0",
+        until="0.12.0",
     ),
     *(
         Correction(

@@ -405,11 +405,11 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         "floor_divide", floor_divide(MEANS, promoting(_floor_divide)),
         "floor_divide: an infinity by a finite number is infinity, a finite number by it zero",
-        f"{_TORCH}/170178", operators=True,
+        f"{_TORCH}/170178",
     ),
     Correction(
         "remainder", remainder(MEANS, promoting(torch.remainder)),
-        "remainder: a zero has the sign of the divisor", f"{_TORCH}/193755", operators=True,
+        "remainder: a zero has the sign of the divisor", f"{_TORCH}/193755",
     ),
     *(
         Correction(

@@ -15,6 +15,7 @@ import numpy
 import torch
 
 from ...array.indexing import axes_of, set_apart, steps_of
+from ...conversion import convert
 from .state import differentiated, transformed
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -155,6 +156,8 @@ def _tensor(part: Any, native: torch.Tensor) -> Any:
     array = numpy.asarray(part)
     if not (array.size or isinstance(part, numpy.ndarray)):  # an empty list is float64
         array = array.astype(int)
+    if array.dtype.kind in "biu" and not torch.compiler.is_compiling():
+        array = convert(array, "torch")  # which takes every layout
     return torch.as_tensor(array, device=native.device)
 
 

@@ -16,7 +16,7 @@ import numpy
 import torch
 from array_api_compat import torch as xp
 
-from ...xp.corrections import Correction
+from ...xp.corrections import COMPARISONS, Correction, by_value
 from ...xp.dtypes import result_type as common_type
 from .tables import DLPACK_DTYPES
 
@@ -176,20 +176,32 @@ def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
     return torch.stack(_promote_all(arrays), axis, **kwargs)
 
 
+_LIMITS = {
+    dtype: (limits.min, limits.max)
+    for dtype, limits in ((x, torch.iinfo(x)) for x in (*_SIGNED, *_UNSIGNED))
+}
+
+
+def _comparison(name: str) -> Function:
+    plain = promoting(getattr(torch, {"equal": "eq"}.get(name, name)), "first")
+    return replacing(by_value(torch, plain, name, _LIMITS), plain)
+
+
 # Functions of two arrays, by the scalars that torch does not take; floor_divide and remainder are
 # in `corrections`.
 _OF_TWO = {
     "": "add bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide "
     "multiply pow subtract matmul",
-    "first": "copysign equal greater greater_equal less less_equal not_equal",
+    "first": "copysign",
     "both": "atan2 hypot logaddexp maximum minimum nextafter",
 }
 _FUNCTIONS: dict[str, Function] = {
     **{
-        name: promoting(getattr(torch, {"equal": "eq"}.get(name, name)), scalars)
+        name: promoting(getattr(torch, name), scalars)
         for scalars, names in _OF_TWO.items()
         for name in names.split()
     },
+    **{name: _comparison(name) for name in COMPARISONS},
     "vecdot": promoting(xp.vecdot),
     "linalg.cross": promoting(xp.linalg.cross),
     "linalg.outer": promoting(torch.outer),

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from arraybridge.core.records import ConversionError
+from arraybridge.xp.corrections import COMPARISONS
 from arraybridge.xp.special_values import CASES
 
 from . import Probe, shared
@@ -120,6 +121,7 @@ PROBES: dict[str, Probe] = {
     "floor_divide": lambda xp: float(xp.floor_divide(jnp.inf, 2.0)) != jnp.inf,
     "remainder": lambda xp: bool(jnp.signbit(xp.remainder(-0.0, 1.0))),
     "pow": lambda xp: xp.pow(jnp.ones(1, "int8"), jnp.asarray(1, "int16")).dtype != jnp.int16,
+    **{name: shared.comparison(name) for name in COMPARISONS},
     "sign": lambda xp: bool(jnp.signbit(xp.sign(jnp.asarray(-0.0)))),
     "abs": lambda xp: not jnp.isinf(xp.abs(_of(jnp.inf, jnp.nan)))[0],
     "linalg.matrix_rank": lambda xp: (

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy
 
+from arraybridge.xp.corrections import COMPARISONS
+
 from . import Probe
 
 
@@ -46,6 +48,15 @@ def _deviates(name: str) -> Probe:
             return not xp.isnan(getattr(xp, name)(xp.asarray([1.0, 2.0]), correction=2))
 
     return probe
+
+
+def comparison(name: str) -> Probe:
+    """A probe of a comparison with 300, which is 44 in 8 bits."""
+    true = COMPARISONS[name](44, 300)
+    return lambda xp: any(
+        bool(getattr(xp, name)(xp.asarray(x, dtype=xp.uint8), 300)) is not true
+        for x in (43, 44, 45)
+    )
 
 
 DIFF: dict[str, Probe] = {

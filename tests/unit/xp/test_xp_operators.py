@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arraybridge.array.operators import OPERATORS
+from arraybridge.xp.corrections import COMPARISONS
 from tests.support import checks
 from tests.support.functions import TABLE
 from tests.support.namespaces import Namespace, each_library, namespaces
@@ -45,6 +46,37 @@ def test_every_form(op, library):
             check_in_place(namespace, op, row, call)
 
     agrees()
+
+
+@each_library
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_comparison_with_an_integer_out_of_range_is_by_value(name, library):
+    wrapped, native = namespaces(library)
+    of_python = COMPARISONS[name]
+    for dtype in ("int8", "uint8", "int64"):
+        x = np.asarray([0, 44, 127], dtype)
+        for number in (300, -212, 127, 128, -1, 2**63, 2**64 - 1, -(2**65)):
+            if library in ("array_api_strict", "dpnp") and not fits(number, dtype):
+                continue  # they raise OverflowError
+            right, left = ([of_python(*pair) for pair in pairs] for pairs in sides(x, number))
+            array = wrapped.enter(x)
+            assert wrapped.left(of_python(array, number)).tolist() == right
+            assert wrapped.left(of_python(number, array)).tolist() == left
+            for face in (wrapped, native):
+                function = face.function(name)
+                assert face.left(function(face.enter(x), number)).tolist() == right
+                assert face.left(function(number, face.enter(x))).tolist() == left
+
+
+def fits(number: int, dtype: str) -> bool:
+    """Whether a dtype holds an integer."""
+    return bool(np.iinfo(dtype).min <= number <= np.iinfo(dtype).max)
+
+
+def sides(x: np.ndarray, number: int) -> tuple[Any, Any]:
+    """The pairs of Python integers that are compared, and the same reflected."""
+    pairs = [(element, number) for element in x.tolist()]
+    return pairs, [pair[::-1] for pair in pairs]
 
 
 def check(namespace: Namespace, found: Any, expected: np.ndarray, row: Any, call: Call) -> None:

@@ -134,7 +134,7 @@ def test_arrays_of_no_axes_count_as_the_others():
     assert not xp.can_cast(torch.float32, torch.float16)
     assert not xp.can_cast(xp.int8, xp.uint64)
     eighth = torch.ones(3, dtype=torch.float8_e5m2)
-    with pytest.raises(TypeError, match=r"no common data type of .*: bring one"):
+    with pytest.raises(TypeError, match="no common data type"):
         type(half)._of(eighth) + single
 
 
