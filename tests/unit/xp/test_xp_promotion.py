@@ -92,7 +92,8 @@ def test_scalars_are_of_the_kind_and_have_no_width(library):
                 continue  # array-api-strict adds no numbers of a higher kind
             for args in ((x, scalar), (scalar, x), (x.dtype, scalar)):
                 assert answer(xp.result_type, *args) == wanted, (name, axes, scalar)
-            assert answer(native.xp.result_type, x.native, scalar) == wanted
+            if not isinstance(scalar, np.generic):  # of which the library's own rule holds
+                assert answer(native.xp.result_type, x.native, scalar) == wanted
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
