@@ -227,7 +227,10 @@ class Torch(Library):
 
     @staticmethod
     def layout(x: torch.Tensor) -> Hashable:
-        return x.shape, x.stride()
+        try:
+            return x.shape, x.stride()
+        except RuntimeError:  # a compressed sparse tensor has no strides
+            return x.shape
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
         dtype = DLPACK_DTYPES.get(x.dtype)

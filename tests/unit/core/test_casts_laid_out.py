@@ -54,13 +54,6 @@ class TestTorch:
         assert torch.equal(both, x.half())
 
 
-def test_a_refused_order_tells_of_the_layout_that_was_asked_for():
-    pytest.importorskip("pyarrow")
-    for x in (np.zeros((2, 3)), np.zeros((2, 3))[:, ::-1]):
-        why = ab.explain(x, "pyarrow.Array", order="F").why
-        assert why.endswith("pyarrow.Array takes C order only; the layout is fortran"), why
-
-
 def test_unify_casts_every_array():
     x, y = np.arange(3), ab.from_dlpack(np.ones((2, 3)))
     xp, a, (b, n), c = ab.unify(x, [y, 3], np.ones(1, "f2"), dtype="float32", order="F")
@@ -84,62 +77,3 @@ def test_a_mapping_casts_some_data_types_alone():
     assert ab.convert(index, "numpy", dtype={}) is index
     with pytest.raises(ValueError, match="floot"):
         ab.convert(index, "numpy", dtype={"floot": "int8"})
-
-
-@pytest.mark.skipif(not installed("torch"), reason="adapts to PyTorch")
-class TestAdapt:
-    def test_arguments_are_cast_and_results_are_the_functions(self):
-        seen = []
-
-        @ab.adapt("torch", dtype="float32")
-        def function(x, *, y):
-            seen.append((x.dtype, y.dtype))
-            return x.sum(), y
-
-        x = np.arange(3.0)
-        total, y = function(x, y=np.arange(3))
-        assert seen == [(torch.float32, torch.float32)]
-        assert type(total) is type(y) is np.ndarray
-        assert (total.dtype, y.dtype) == (np.float32, np.float32)
-        t = torch.arange(3.0, dtype=torch.float64, requires_grad=True)
-        total, _ = function(t, y=torch.ones(3))
-        total.backward()
-        assert torch.equal(t.grad, torch.ones(3, dtype=torch.float64))
-
-    def test_writes_to_what_was_cast_are_no_secret(self):
-        @ab.adapt("torch", dtype={"float64": "float32"})
-        def write(x):
-            x += 1
-
-        x = np.ones(3, "f4")
-        write(x)
-        assert x.tolist() == [2, 2, 2]
-        with pytest.raises(ab.ConversionError, match="wrote to the copy"):
-            write(np.ones(3))
-
-    def test_what_is_misspelt_is_told_at_once(self):
-        with pytest.raises(ValueError, match="float32"):
-            ab.adapt("torch", dtype="floot32")
-        with pytest.raises(ValueError, match="cannot be combined"):
-            ab.adapt("torch", dtype="float32", differentiable=True)
-        with pytest.raises(ab.ConversionError, match="casting='same_kind'"):
-            ab.adapt("torch", dtype=int)(lambda x: x)(np.ones(2))
-
-
-def test_an_audit_sees_casts():
-    x = np.ones(3)
-    ab.convert(x, "numpy", dtype="f4")
-    with ab.audit() as log:
-        ab.convert(x, "numpy", dtype="f4")
-    assert "float64" in str(log)
-    assert log.nbytes == 12
-
-
-@pytest.mark.heavy
-def test_gradients_of_paddle_flow_through_its_own_cast():
-    paddle = pytest.importorskip("paddle")
-    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
-    ab.convert(x, "paddle", dtype="float64").sum().backward()
-    assert x.grad.tolist() == [1, 1]
-    with pytest.raises(ab.ConversionError, match="gradients are tracked"):
-        ab.convert(x, "numpy", dtype="float64")

@@ -8,7 +8,6 @@ import pytest
 
 import arraybridge as ab
 from tests.support.optional import installed, optional
-from tests.support.processes import python
 
 torch = optional("torch")
 
@@ -30,7 +29,7 @@ class TestCopy:
         for always in (1, np.True_):
             assert ab.inspect(ab.convert(x, "numpy", copy=always)).pointer != ab.inspect(x).pointer
 
-    @pytest.mark.parametrize("wrong", ["never", "", 2, -1, 1.0, (), np.array(True)])
+    @pytest.mark.parametrize("wrong", ["never", 2, 1.0, np.array(True)])
     @pytest.mark.parametrize("target", ["numpy", "torch"])
     def test_what_is_neither_is_told(self, wrong, target):
         x = image()
@@ -41,34 +40,9 @@ class TestCopy:
             lambda copy: ab.from_dlpack(x, copy=copy),
             lambda copy: ab.unify(x, x, copy=copy),
             lambda copy: array.__dlpack__(copy=copy),
-            lambda copy: array.__array__(copy=copy),
         ):
             with pytest.raises(ValueError, match=r"copy is .*; expected None, True or False"):
                 ask(wrong)
-
-
-class TestNumPy:
-    @pytest.mark.skipif(not hasattr(np.dtypes, "register_dlpack_dtype"), reason="NumPy 2.5's")
-    def test_a_dtype_that_is_registered_with_numpy_changes_nothing(self):
-        """In a process of its own: a registration lasts."""
-        python(
-            """
-import ml_dtypes, numpy as np
-import arraybridge as ab
-x = np.arange(4).astype(ml_dtypes.bfloat16)
-for registered in (False, True):
-    if registered:
-        np.dtypes.register_dlpack_dtype((4, 16), x.dtype)
-        assert np.from_dlpack(ab.from_dlpack(x)).ctypes.data == x.ctypes.data
-        assert ab.from_dlpack(x.__dlpack__(max_version=(1, 0))).info.dtype_name == "bfloat16"
-    for values in (x, x[::2], x[::-1]):
-        there = ab.convert(values, "jax")
-        assert there.dtype == x.dtype and there.tolist() == values.tolist()
-        back = ab.convert(there, "numpy")
-        assert back.dtype == x.dtype and back.tolist() == values.tolist()
-        assert ab.explain(there, "numpy").kind == "view"
-"""
-        )
 
 
 class TestJax:
@@ -91,15 +65,6 @@ class TestNames:
         with pytest.raises(ImportError, match="pip install 'cupy-cuda12x'"):
             ab.convert(image(), "cupy")
 
-    @pytest.mark.parametrize("to", [np.ones(2), torch.ones(2), np.ndarray, jax.Array])
-    def test_an_array_or_its_class_names_no_library(self, to):
-        name = next(name for name in ("numpy", "torch", "jax") if name in str(type(to)) + str(to))
-        with pytest.raises(TypeError, match=rf"its module, got (.|\n)*: pass '{name}'$"):
-            ab.convert(image(), to)
-        for other in (None, 3):
-            with pytest.raises(TypeError, match=rf"its module, got {other}$"):
-                ab.convert(image(), other)
-
 
 @jax.jit
 def slow(x):
@@ -110,10 +75,8 @@ def slow(x):
     "arrive",
     [
         lambda x: ab.convert(x, "numpy"),
-        lambda x: ab.convert(x, "numpy", device="cpu"),
         lambda x: ab.convert(x, "numpy", copy=False),
         lambda x: ab.convert(x, "torch"),
-        lambda x: ab.convert(x, "torch", alias_readonly=True),
         lambda x: ab.convert(ab.from_dlpack(x), "array_api_strict"),
         lambda x: np.from_dlpack(ab.convert(x, "tvm_ffi", alias_readonly=True)),
         lambda x: ab.copyto(out := np.zeros(2048, np.float32), x) or out,
@@ -128,14 +91,6 @@ def test_what_jax_still_computes_is_waited_for(arrive):
     result = slow(x)
     assert not result.is_ready()  # else this test cannot fail
     np.testing.assert_array_equal(np.asarray(arrive(result)), expected)
-
-
-def test_too_little_memory_for_a_copy_says_for_what():
-    x = np.broadcast_to(np.float32(1), (2**20, 2**28))
-    match = r"^cannot allocate 1,125,899,906,842,624 bytes for a tensor of shape .* dtype float32$"
-    for to in ("numpy", "torch"):
-        with pytest.raises(MemoryError, match=match):
-            ab.convert(x, to, copy=True)
 
 
 # Arrays of JAX that NumPy cannot view by the buffer protocol.
@@ -156,12 +111,3 @@ def test_numpy_and_arrays_get_the_memory():
     assert not view.flags.writeable
     array = np.from_dlpack(ab.from_dlpack(x))
     assert array.ctypes.data == address
-
-
-def test_a_description_keeps_the_memory():
-    """Not a copy of it: the pointer is that of JAX."""
-    x, address = permuted()
-    tensor = ab.dlpack.acquire(ab.from_dlpack(x))
-    assert tensor.pointer == address
-    pin = ab.libraries.jax.exchange.LIBRARY.memory_owner(x, ab.inspect(x))
-    assert not isinstance(pin, np.ndarray) or pin.ctypes.data == address

@@ -5,7 +5,6 @@ Each is refused, the first time and later, by every route alike, with a remedy t
 
 from __future__ import annotations
 
-import copy as copying
 import itertools
 import pickle
 import re
@@ -16,10 +15,9 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.core.registry import forget, library_named
-from arraybridge.dlpack import CPU, DataType, ManagedTensor
-from tests.support.optional import needs, optional
-from tests.support.processes import python
+from arraybridge.core.registry import forget
+from arraybridge.dlpack import CPU, DataType
+from tests.support.optional import optional
 
 torch = optional("torch")
 FakeTensorMode = optional("torch._subclasses.fake_tensor").FakeTensorMode
@@ -163,12 +161,6 @@ class TestAnyLibrary:
         blind.shape = (0,)
         assert ab.convert(blind, "numpy").shape == (0,)
 
-    def test_the_core(self):
-        fields = ((3,), (1,), FLOAT32, CPU, False, False, None)
-        with pytest.raises(BufferError, match="NULL although the tensor has elements"):
-            ManagedTensor.trusted(0, *fields)
-        assert library_named("numpy").accepts.alignment == 1
-
 
 MEANWHILE = {
     "to 0": lambda x: resized(x, 0),
@@ -217,20 +209,13 @@ def test_memory_that_another_thread_takes_just_before_the_view(change, dtype):
                 assert ab.inspect(made).pointer == before, (layout, name)
 
 
-# What copies an Array over a tensor in arraybridge itself: PyTorch's own copy ends the process.
+# What copies an Array over a tensor in arraybridge itself.
 COPIES = {
-    "astype": lambda xp, x: xp.astype(x, xp.float64),
-    "asarray with a dtype": lambda xp, x: xp.asarray(x, dtype=xp.float64),
-    "asarray with copy": lambda xp, x: xp.asarray(x, copy=True),
-    "asarray of a list": lambda xp, x: xp.asarray([x, x]),
-    "asarray of a list of tensors": lambda xp, x: xp.asarray([[x.native]]),
-    "asarray of a tensor": lambda xp, x: xp.asarray(x.native, dtype=xp.float64),
-    "asarray of a tensor with copy": lambda xp, x: xp.asarray(x.native, copy=True),
-    "ab.asarray": lambda xp, x: ab.asarray([x.native], like="torch"),
-    "ab.asarray with a dtype": lambda xp, x: ab.asarray([x.native], like="torch", dtype="float64"),
-    "copy.copy": lambda xp, x: copying.copy(x),
-    "copy.deepcopy": lambda xp, x: copying.deepcopy(x),
-    "pickle": lambda xp, x: pickle.dumps(x),
+    "asarray": lambda x: ab.asarray(x, like="torch", copy=True),
+    "asarray with a dtype": lambda x: ab.asarray(x, like="torch", dtype="float64"),
+    "to": lambda x: x.to("numpy", copy=True),
+    "__array__": lambda x: np.asarray(x, "f8"),
+    "pickle": pickle.dumps,
 }
 
 
@@ -239,50 +224,8 @@ COPIES = {
 def test_no_copy_of_an_array_reads_beyond_its_storage(copies, nbytes):
     x = torch.ones(3, 4)
     array = ab.from_dlpack(x)
-    COPIES[copies](array.__array_namespace__(), ab.from_dlpack(torch.ones(3, 4)))
+    COPIES[copies](ab.from_dlpack(torch.ones(3, 4)))
     resized(x, nbytes)
-    with pytest.raises(ab.ConversionError, match=f"resized to {nbytes} bytes, .* need 48"):
-        COPIES[copies](array.__array_namespace__(), array)
+    with pytest.raises(ab.ConversionError, match="was resized"):
+        COPIES[copies](array)
     assert "its storage was resized" in repr(array)
-
-
-@needs("torch")
-def test_a_shape_that_the_storage_could_not_be_resized_to():
-    """It is pinned by a view, and PyTorch raises only once the tensor has its new shape."""
-    python(
-        """
-import torch
-import arraybridge as ab
-x = torch.arange(4.0)
-view, array = ab.convert(x, "numpy"), ab.from_dlpack(x)
-try:
-    x.resize_(1000, 1000)
-except RuntimeError:
-    assert x.shape == (1000, 1000)
-xp = array.__array_namespace__()
-for way in (lambda: ab.convert(x, "numpy"), lambda: xp.asarray(array, copy=True)) * 2:
-    try:
-        way()
-    except ab.ConversionError as error:
-        assert "could not be resized to the 4000000 that its elements need" in str(error), error
-    else:
-        raise AssertionError
-assert "<its storage was resized" in repr(array)
-assert ab.convert(x.resize_(2, 2), "numpy").tolist() == [[0, 1], [2, 3]]
-"""
-    )
-
-
-def test_copies_of_arrays_without_memory_by_design():
-    xp = ab.from_dlpack(torch.ones(2)).__array_namespace__()
-    meta = xp.asarray(torch.ones(2, device="meta"))
-    for x in (
-        meta,
-        xp.astype(meta, xp.float64),
-        copying.copy(meta),
-        pickle.loads(pickle.dumps(meta)),
-    ):
-        assert "device='meta'" in repr(x)
-    zeros = xp.asarray(torch._efficientzerotensor(2))
-    assert "[0., 0.]" in repr(zeros)
-    assert xp.all(xp.astype(zeros, xp.float64) == 0)

@@ -1,4 +1,4 @@
-"""Names: of libraries to type checkers, of devices by anybody's object, ``like=`` by a name."""
+"""Names: of libraries to type checkers, of devices by anybody's object, and what is misspelt."""
 
 from __future__ import annotations
 
@@ -25,6 +25,25 @@ def test_the_names_and_the_keywords_are_those_of_convert():
         name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY
     }
     assert inspect.signature(ab.explain).parameters.keys() == parameters.keys()
+
+
+@pytest.mark.parametrize(
+    ("begin", "given", "meant", "keyword"),
+    [
+        ("order is", "channels-last", "channels_last", "order"),
+        ("", "flaot32", "float32", "dtype"),
+        ("casting is", "same-kind", "same_kind", "casting"),
+        ("unknown device", "cuad:1", "cuda", "device"),
+        ("no library", "pytorch", "torch", "to"),
+    ],
+)
+def test_the_name_spelled_most_alike_is_suggested(begin, given, meant, keyword):
+    x = np.ones((1, 2, 3, 4), "f4")
+    with pytest.raises(ValueError, match=f"{begin} ?'{given}'.*: did you mean '{meant}'"):
+        ab.convert(x, **{"to": "numpy", keyword: given})
+    with pytest.raises(ValueError, match=r"expected|knows") as told:
+        ab.convert(x, **{"to": "numpy", keyword: "zigzag"})
+    assert "did you mean" not in str(told.value)
 
 
 @pytest.mark.parametrize("library", ["torch", "jax", "array_api_strict"])
@@ -78,36 +97,6 @@ def check(device: object) -> None:
 @pytest.mark.parametrize("device", list(devices()), ids=repr)
 def test_devices_of_all_libraries_everywhere(device):
     check(device)
-
-
-@pytest.mark.heavy
-def test_devices_of_tensorflow():
-    tf = pytest.importorskip("tensorflow")
-    for device in (
-        tf.constant(1.0).device,
-        tf.config.list_logical_devices("CPU")[0],
-        tf.config.list_physical_devices("CPU")[0],
-        tf.DeviceSpec.from_string("/device:CPU:0"),
-        "/CPU:0",
-    ):
-        check(device)
-    assert place_named("/device:GPU:1") == ab.Device("cuda:1")
-    with pytest.raises(ValueError, match="unknown device"):
-        place_named("/device:XPU:1")
-
-
-@pytest.mark.parametrize("obj", [3, 1.5, True, 2j, [1, 2], [[0.5]], (), np.float32(2)], ids=repr)
-@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
-def test_asarray_makes_what_the_library_makes_of_numbers(library, obj):
-    pytest.importorskip(library)
-    xp = ab.namespace(ab.convert(np.ones(1, "f4"), library))
-    wanted, result = xp.asarray(obj), ab.asarray(obj, like=library)
-    assert type(result) is type(wanted)
-    assert result.dtype == wanted.dtype
-    assert ab.convert(result, "numpy").tolist() == ab.convert(wanted, "numpy").tolist()
-    wrapped = ab.asarray(obj, like=ab.from_dlpack(wanted))
-    assert isinstance(wrapped, ab.Array)
-    assert wrapped.native.dtype == wanted.dtype
 
 
 def test_asarray_of_arrays_is_convert():

@@ -56,23 +56,6 @@ def test_torchs_tensors_without_a_shape(make, message):
         ab.from_dlpack(torch.ones(2))
 
 
-@pytest.mark.parametrize("size", [2, 100])
-@pytest.mark.parametrize("namespace", ["native", "array"])
-def test_isin_among_elements_in_any_layout(size, namespace):
-    b = torch.arange(size * 6).reshape(size, 6)
-    xp = torchs_namespace()
-    layouts = [b, b.T, b[:, ::2], b[::2].T, b.expand(3, size, 6)[:, :, 1:4], b[:0].T, b[1, 1]]
-    for x in layouts:
-        for tests in layouts:
-            for invert in (False, True):
-                if namespace == "native":
-                    found = ab.namespace(x).isin(x, tests, invert=invert)
-                else:
-                    found = xp.isin(ab.from_dlpack(x), ab.from_dlpack(tests), invert=invert)
-                expected = np.isin(x.numpy(), tests.numpy(), invert=invert)
-                np.testing.assert_array_equal(np.asarray(found), expected)
-
-
 @pytest.mark.parametrize("kind", [pa.int32(), pa.float64(), pa.bool_()], ids=str)
 def test_arrows_arrays_without_buffers(kind):
     x = pa.Array.from_buffers(kind, 0, [None, None])
@@ -118,16 +101,6 @@ def test_a_device_that_contradicts_the_tensor_is_refused_and_the_tensor_released
         assert x.managed.deleted == 1
 
 
-@pytest.mark.parametrize(
-    ("said", "came"),
-    [((1, 0), (1, 0)), ((1, None), (1, 0)), ((3, 0), (1, 0)), ((1, 0), (13, 2)), ((13, 1), (2, 1))],
-)
-def test_two_names_of_one_place_are_no_contradiction(said, came):
-    x = Contradictory(said, came)
-    assert ab.dlpack.acquire(x).device == came
-    assert x.managed.deleted == 1
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("to", ["mlx", "warp"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
@@ -145,35 +118,6 @@ def test_strides_that_reach_no_element_may_be_negative(to, dtype):
             assert ab.explain(x, to).kind != "refuse"
             np.testing.assert_array_equal(np.asarray(ab.convert(x, to)), x)
             np.testing.assert_array_equal(np.asarray(ab.convert(ab.dlpack.acquire(x), to)), x)
-
-
-@pytest.mark.heavy
-def test_warps_32_bits():
-    pytest.importorskip("warp")
-    memory = np.zeros(2**31 + 8, "u1")  # none of whose pages is touched
-    far = memory[:: 2**31]
-    memory[2**31] = 7
-    for copy in (None, False):
-        route = ab.explain(far, "warp", copy=copy)
-        assert route.kind == "refuse"
-        with pytest.raises(ab.ConversionError, match=r"in 32 bits, .* or with copy=True") as caught:
-            ab.convert(far, "warp", copy=copy)
-        assert caught.value.route == route
-    route = ab.explain(far, "warp", copy=True)
-    assert (route.kind, route.nbytes) == ("kernel", 2)
-    assert ab.convert(far, "warp", copy=True).numpy().tolist() == [0, 7]
-    unit = as_strided(memory, (1, 3), (2**40, 1))
-    assert ab.explain(unit, "warp").kind == "view"
-    assert ab.convert(unit, "warp").shape == (1, 3)
-    for x in (memory, as_strided(memory, (2, 3, 2**30), (1, 1, 1))):
-        for copy in (None, True, False):
-            route = ab.explain(x, "warp", copy=copy)
-            assert route.kind == "refuse"
-            with pytest.raises(ab.ConversionError, match=r"convert it in parts$") as caught:
-                ab.convert(x, "warp", copy=copy)
-            assert caught.value.route == route
-    parts = [ab.convert(part, "warp") for part in (memory[: 2**30], memory[2**31 :])]
-    assert [part.shape[0] for part in parts] == [2**30, 8]
 
 
 IN_ARRAYS = {

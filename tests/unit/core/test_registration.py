@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import pickle
-from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import pytest
 import arraybridge as ab
 from arraybridge.core import registry
 from tests.support import boxed
-from tests.support.processes import python
 
 MEMORY = np.arange(6.0).reshape(2, 3)
 
@@ -247,19 +245,6 @@ class TestALibraryThatComputes:
 
             assert double(np.ones(2)).tolist() == [2.0, 2.0]
 
-    def test_the_class_is_defined_again(self):
-        """As in a notebook, whose cell is run twice."""
-        with boxed.registered():
-            first = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
-            namespace = ab.namespace(first)
-            boxed._made.pop("class")
-            ab.register_library(boxed.LIBRARY, replace=True)
-            again = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
-            xp = ab.namespace(again)
-            assert xp is importlib.import_module("arraybridge.xp.boxed") is not namespace
-            assert type(xp.sqrt(again)) is type(again) is not type(first)
-            assert type(namespace.sqrt(first)) is type(first)
-
     def test_is_forgotten(self):
         with boxed.registered():
             pickled = pickle.dumps(ab.from_dlpack(boxed.Boxed([1.0])))
@@ -271,36 +256,3 @@ class TestALibraryThatComputes:
             pickle.loads(pickled)
         with pytest.raises(AttributeError, match="nosuch"):
             _ = importlib.import_module("arraybridge.xp").nosuch
-
-
-def test_torch_places_arrays_on_devices_itself():
-    """Under other names its two methods would go unseen where PyTorch has no device but the CPU."""
-    import torch
-
-    from arraybridge.core.library import Library
-    from arraybridge.libraries.torch.exchange import LIBRARY
-
-    x = np.arange(3.0)
-    assert LIBRARY.to_device(x, ab.Device.parse("cpu")).tolist() == [0.0, 1.0, 2.0]
-    assert LIBRARY.native_device(ab.Device.parse("cpu")) == torch.device("cpu")
-    public = {name for name in dir(type(LIBRARY)) if not name.startswith("_")}
-    assert public - set(dir(Library)) == set()
-
-
-def test_the_own_array_class_keeps_its_library():
-    """A library that a user registers in the place of NumPy's, and takes back, leaves nothing."""
-    code = """
-    import numpy as np
-    import arraybridge as ab
-    from arraybridge.libraries.numpy.exchange import LIBRARY
-
-    class Other(type(LIBRARY)):
-        pass
-
-    ab.register_library(Other(), replace=True)
-    x = ab.from_dlpack(np.ones(2))  # which makes the class
-    ab.unregister_library("numpy")
-    assert type(x)._home is LIBRARY
-    assert ab.namespace(x).asarray(x) is x
-    """
-    python(dedent(code))

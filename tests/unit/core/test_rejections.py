@@ -17,7 +17,7 @@ torch = optional("torch")
 NUMBERS = np.arange(3.0)
 
 
-HEAVY = {"astropy", "awkward", "h5py", "sparse", "unyt", "xarray", "zarr"}  # `make test` has none
+HEAVY = {"h5py", "sparse", "unyt", "xarray", "zarr"}  # `make test` has none
 
 
 def _of(module, make, name=None):
@@ -33,26 +33,17 @@ def _of(module, make, name=None):
 # An object, and the remedy in its error.
 UNITS = [
     _of("pint", lambda pint: (pint.UnitRegistry().Quantity(NUMBERS, "m"), "x.magnitude")),
-    _of("astropy.units", lambda units: (NUMBERS * units.m, "x.value")),
     _of("unyt", lambda unyt: (unyt.unyt_array(NUMBERS, "m"), "x.value")),
 ]
 OUT_OF_MEMORY = [
     _of("zarr", lambda zarr: (zarr.array(NUMBERS), "x[...]")),
     _of("h5py", lambda h5py: (_hdf5(h5py), "x[...]")),
     _of("xarray", lambda xarray: (xarray.DataArray(NUMBERS, dims="x"), "x.data")),
-    *(
-        _of("sparse", lambda of, n=name: (getattr(of, n).from_numpy(NUMBERS), "x.todense()"), name)
-        for name in ("COO", "GCXS", "DOK")
-    ),
+    _of("sparse", lambda sparse: (sparse.COO.from_numpy(NUMBERS), "x.todense()")),
 ]
 NO_ARRAYS = [
     pytest.param(lambda: ([0.0, 1.0, 2.0], "numpy.asarray(x)"), id="list"),
-    pytest.param(lambda: ((0.0, 1.0, 2.0), "numpy.asarray(x)"), id="tuple"),
-    pytest.param(lambda: (range(3), "numpy.asarray(x)"), id="range"),
-    *(
-        _of("scipy.sparse", lambda of, n=name: (getattr(of, n)(NUMBERS[None]), "x.toarray()"), name)
-        for name in ("csr_array", "coo_matrix")
-    ),
+    _of("scipy.sparse", lambda sparse: (sparse.csr_array(NUMBERS[None]), "x.toarray()")),
 ]
 
 
@@ -73,9 +64,7 @@ def everywhere(x):
     yield lambda: ab.convert(x, "torch", copy=True)
     yield lambda: ab.from_dlpack(x)
     yield lambda: ab.copyto(np.zeros(3), x)
-    yield lambda: ab.unify(torch.ones(3), x)
     yield lambda: ab.unify(torch.ones(3), [{"x": x}])
-    yield lambda: ab.adapt("torch")(lambda y: y)(x)
     yield lambda: ab.adapt("torch")(lambda **y: y)(key=[x])
     yield lambda: import_module("arraybridge.xp.numpy").asarray(x)
     yield lambda: import_module("arraybridge.xp.torch").asarray([x, x])
@@ -128,7 +117,6 @@ def test_what_is_no_array_says_what_to_pass(make):
     for way in (
         lambda: ab.convert(x, "torch"),
         lambda: ab.from_dlpack(x),
-        lambda: ab.namespace(x),
         lambda: ab.contiguous(x),
     ):
         with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
@@ -149,27 +137,6 @@ def test_a_batch_is_referred_to_trees(batch):
         ab.convert([np.float32(1), np.float32(2)], "torch")
 
 
-@pytest.mark.heavy
-def test_an_awkward_array_says_what_makes_it_dense():
-    awkward = pytest.importorskip("awkward")
-    builder = awkward.ArrayBuilder()
-    builder.integer(3)
-    for x, values in (
-        (awkward.Array([[0, 1], [2, 3]]), [[0, 1], [2, 3]]),
-        (awkward.Array([[0, 1], [2]]), [0, 1, 2]),
-        (builder, [3]),
-    ):
-        with pytest.raises(TypeError, match=r"is not an array in memory: pass ") as caught:
-            ab.convert(x, "torch")
-        several, _, one = (
-            str(caught.value)
-            .partition(" pass ")[2]
-            .partition(" if its lists differ in length, else ")
-        )
-        made = carried_out(x, one if one and isinstance(values[0], list) else several)
-        assert ab.convert(made, "torch").tolist() == values
-
-
 def test_numbers_are_for_asarray():
     for x in ([1.0, 2.0], ((1, 2), (3, 4)), range(3), 5, True):
         with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
@@ -177,11 +144,6 @@ def test_numbers_are_for_asarray():
         code = "arraybridge.asarray(x, like='torch')"
         assert code in str(caught.value)
         assert eval(code, {"arraybridge": ab, "x": x}).tolist() == np.asarray(x).tolist()
-
-
-def test_lists_of_several_lengths_are_not_advised_to_become_an_array():
-    with pytest.raises(TypeError, match="its rows one by one, since they differ in length"):
-        ab.convert([[0, 1], [2]], "numpy")
 
 
 class Never:
@@ -203,7 +165,7 @@ class Vector:
 
 
 def test_what_has_array_alone_is_told_and_not_called():
-    for way in (ab.from_dlpack, ab.contiguous, ab.namespace, lambda x: ab.convert(x, "torch")):
+    for way in (ab.from_dlpack, ab.contiguous, lambda x: ab.convert(x, "torch")):
         with pytest.raises(TypeError, match=r"Never is not an array in memory: pass numpy.asarray"):
             way(Never())
     for odd in (Without(), Vector()):  # neither would make an array of itself
@@ -255,15 +217,6 @@ def test_what_a_wrapper_adds_is_not_dropped():
     assert ab.convert(Wrapper(NUMBERS).wrapped, "torch").tolist() == [0, 1, 2]
 
 
-def test_a_door_set_on_an_instance_is_its_own():
-    x = types.SimpleNamespace(
-        __dlpack__=NUMBERS.__dlpack__, __dlpack_device__=NUMBERS.__dlpack_device__
-    )
-    assert ab.convert(x, "torch").tolist() == [0, 1, 2]
-    x = types.SimpleNamespace(__array_interface__=NUMBERS.__array_interface__, keep=NUMBERS)
-    assert ab.convert(x, "torch").tolist() == [0, 1, 2]
-
-
 class Closed:
     """States that it has no interface."""
 
@@ -296,12 +249,7 @@ def test_an_error_of_the_producer_is_its_own():
             way(Broken())
 
 
-@pytest.mark.parametrize(
-    "buffer",
-    [
-        *(b"abc", bytearray(b"abc"), memoryview(b"abc"), (ctypes.c_ubyte * 3)(97, 98, 99)),
-    ],
-)
+@pytest.mark.parametrize("buffer", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
 def test_bytes_are_numbers(buffer):
     found = ab.convert(buffer, "torch", copy=True)
     assert (found.dtype, found.tolist()) == (torch.uint8, [97, 98, 99])
@@ -316,7 +264,6 @@ def test_bytes_are_numbers(buffer):
     [
         {"shape": (3,)},
         {"offset": 1},
-        {"offset": 1 << 12},
         {"offset": -8},
         {"strides": (-8,)},
         {"strides": (16,)},
@@ -344,13 +291,3 @@ def test_pointers_are_told_from_arrays():
     with pytest.raises(ab.ConversionError, match=r"its bytes, memoryview\(x\)\.cast\('B'\)$"):
         ab.convert(pointers, "numpy")
     assert ab.convert(memoryview(pointers).cast("B"), "numpy").shape == (ctypes.sizeof(pointers),)
-
-
-def test_memory_of_cffi_is_taken_by_its_address():
-    ffi = pytest.importorskip("cffi").FFI()
-    x = ffi.new("float[2]", [1, 2])
-    with pytest.raises(TypeError, match="CDataOwn is not an array in memory: pass") as caught:
-        ab.convert(x, "numpy")
-    remedy = str(caught.value).partition("pass ")[2]
-    names = {"arraybridge": ab, "ffi": ffi, "x": x, "shape": (2,), "dtype": "float32"}
-    assert ab.convert(eval(remedy, names), "numpy").tolist() == [1, 2]

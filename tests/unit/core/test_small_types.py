@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.core.registry import library_named
 from tests.support.optional import optional
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -129,10 +128,3 @@ def test_torch_and_numpy(name: str) -> None:
     assert made.dtype == here.dtype
     assert ab.convert(here, "torch").dtype is kind
     assert ab.convert(ab.convert(here, "torch"), "numpy").tobytes() == here.tobytes()
-
-
-def test_packed_on_a_gpu_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose platform JAX calls "gpu", not "cuda"."""
-    x = jnp.zeros(4, "int4")
-    monkeypatch.setattr(type(library_named("jax")), "place", lambda self, device: ab.Device(2, 1))
-    assert ab.inspect(x).device == ab.Device(2, 1)

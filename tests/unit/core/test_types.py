@@ -12,7 +12,6 @@ import arraybridge as ab
 from arraybridge.type_cache import TypeCache
 from tests.support.exporters import Exported
 from tests.support.optional import optional
-from tests.support.processes import python
 
 torch = optional("torch")
 
@@ -62,19 +61,6 @@ def test_classes_of_every_kind_are_collected():
     assert sum(ref() is not None for ref in left) == 0
 
 
-def test_five_thousand_classes_are_collected():
-    array = np.arange(6.0)
-    left = []
-    for _ in range(5000):
-        cls = type("Passing", (np.ndarray,), {})
-        x = array.view(cls)
-        ab.convert(x, "torch"), ab.from_dlpack(x), ab.namespace(x)
-        left.append(weakref.ref(cls))
-    del cls, x
-    gc.collect()
-    assert sum(ref() is not None for ref in left) == 0
-
-
 def test_a_class_is_asked_about_once():
     asked = []
 
@@ -107,26 +93,3 @@ def test_what_is_found_while_all_is_forgotten_is_not_kept():
     asked.clear()
     passing = type("Passing", (), {})
     assert [cache[passing] for _ in range(3)] == [1, 2, 2]
-
-
-def test_a_library_that_another_thread_loads_meanwhile():
-    """Its classes are its own: the search has passed the list of those that are loaded."""
-    said = python(
-        """
-import numpy as np
-from arraybridge.core import registry
-
-class Meta(type):
-    @property
-    def __module__(cls):
-        registry.own_library("numpy")
-        return "elsewhere"
-
-class Array(np.ndarray, metaclass=Meta):
-    pass
-
-assert registry.loaded("numpy") is None
-print(registry.library_of_type(Array).name)
-"""
-    )
-    assert said == "numpy\n"
