@@ -1,4 +1,4 @@
-"""CPython's C API through ctypes; the only file that uses ``ctypes.pythonapi``.
+"""CPython's C API through ctypes; this package alone uses ``ctypes.pythonapi``.
 
 A capsule's name must outlive it, so names are in memory that is never freed.
 """

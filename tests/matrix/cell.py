@@ -284,8 +284,6 @@ def check(first: str, second: str, steps: list[Step]) -> Iterator[Any]:
     warnings.simplefilter("ignore")
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # two pairs share the machine
     coexist.prepare()
-    if plugin := os.environ.get("ARRAYBRIDGE_MATRIX_PLUGIN"):
-        import_module(plugin)  # for tests: a module that registers another library
     from .cases import chosen
     from .libraries import Native
 

@@ -292,7 +292,7 @@ class Strict(Ndarrays):
         return self.of(super().step_readonly(x._array))
 
 
-NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
+NATIVES = {  # name -> (module, class)
     "numpy": (".libraries", "NumPy"),
     "array_api_strict": (".libraries", "Strict"),
     "torch": (".light", "Torch"),
@@ -308,8 +308,6 @@ NATIVES = {  # name -> (module, class); a plug-in of the tests adds its own
     "pillow": (".light", "Pillow"),
     "cuda_core": (".light", "CudaCore"),
     "dpnp": (".heavy", "Dpnp"),
-    "cupy": (".heavy", "CuPy"),
-    "numba": (".heavy", "NumbaCuda"),
 }
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 import arraybridge as ab
-from tests.matrix import cases, report, run
+from tests.matrix import cases, run
 from tests.matrix.cell import WRONG, Pair
 from tests.matrix.libraries import installed
-from tests.support.unruly import UNRULY
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
 HEAVY = ["tensorflow", "paddle", "warp", "mlx", "dpnp"]
@@ -43,40 +42,6 @@ def test_all_libraries(first: str) -> None:
     if first not in libraries:
         pytest.skip(f"no {first}")
     all_right(first, libraries, "native_without_view")
-
-
-PLUGIN = f"""
-from tests.matrix import libraries
-
-class Native(libraries.NumPy):
-    name, module = "unruly", "numpy"
-
-libraries.NATIVES["unruly"] = (__name__, "Native")
-{UNRULY}"""
-
-
-def test_a_library_that_aborts_hangs_and_lies_is_reported(tmp_path, monkeypatch) -> None:
-    (tmp_path / "unruly_plugin.py").write_text(PLUGIN)
-    monkeypatch.setenv("ARRAYBRIDGE_MATRIX_PLUGIN", "unruly_plugin")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(run, "CELL_S", 5.0)
-    names = [f"{kind} contiguous" for kind in "int8 int16 int32 int64 uint8 float64".split()]
-    cells = run.run(["numpy", "unruly"], cases.chosen(names))
-    found = {cell.case.split()[0]: cell for cell in cells if cell.target == "unruly"}
-    for kind, verdict, why in (
-        ("int8", "CRASH", "SIGABRT"),
-        ("int16", "HANG", "no answer for 5 s"),
-        ("int32", "WRONG", "values [2, 3, 4]"),
-        ("int64", "WRONG", "explain says view, convert copied"),
-        ("uint8", "ERROR", "RuntimeError: not today"),
-        ("float64", "view", "takes it as it is"),
-    ):
-        assert found[kind].verdict == verdict, found[kind]
-        assert why in found[kind].why
-    assert len(run.failures(cells)) == 5
-    page = report.markdown(cells, ["numpy", "unruly"], {}, 1.0)
-    assert "5 failures" in page
-    assert "| numpy | unruly | CRASH | 1 | int8 contiguous | crash: SIGABRT |" in page
 
 
 def test_a_copy_where_the_own_function_gives_a_view_is_a_failure() -> None:

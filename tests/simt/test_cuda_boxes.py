@@ -53,20 +53,3 @@ def test_short_divisions():
             assert 0 <= s < 32
             n = np.arange(most + 1)
             assert (n * m >> s == n // divisor).all()
-
-
-def test_what_boxes_do_not_pay_for():
-    """Items far apart on both sides; every other item; runs in the same order, or aligned."""
-    assert plan_box((Axis(50, 4, 4096), Axis(50, 4096, 1 << 20)), 4, 0, 0) is None
-    assert plan_box((Axis(4096, 4, 8),), 4, 0, 0) is None
-    assert plan_box((Axis(50, 4, 4), Axis(500, 256, 512)), 4, 0, 0) is None
-    assert plan_box((Axis(4096, 4, 4), Axis(4096, 16384, 20000)), 4, 0, 0) is None
-    heads = Axis(8, 16, 16), Axis(2048, 128, 4096), Axis(32, 262144, 128)
-    assert plan_box(heads, 16, 0, 0) is None
-
-
-def test_what_boxes_pay_for():
-    rows = Axis(65, 4, 4), Axis(512, 260, 130000), Axis(500, 133120, 260)
-    assert plan_box(rows, 4, 0, 0) is not None
-    odd = Axis(999, 1, 1001), Axis(1001, 999, 1)
-    assert plan_box(odd, 1, 0, 0) is not None

@@ -170,14 +170,10 @@ class TestErrors:
         ("wrong", "error", "message"),
         [
             ({"dst": 0}, ValueError, "NULL"),
-            ({"src": 0}, ValueError, "NULL"),
             ({"itemsize": 0}, ValueError, "0 bytes"),
-            ({"itemsize": -4}, ValueError, "at least one byte"),
             ({"shape": (300, -400)}, ValueError, "extents"),
-            ({"shape": (1 << 40, 1 << 40)}, ValueError, "no device has as much"),
             ({"shape": (300,)}, ValueError, "one stride per axis"),
             ({"src_strides": (4, 2**64)}, OverflowError, "too (big|large)"),
-            ({"dst": "x"}, TypeError, "unsupported operand|not all arguments"),
             ({"shape": [300, 400]}, TypeError, "unhashable"),
         ],
     )

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import decode, divide, outer
 from arraybridge.kernels.cuda.network import join_table, network, split_table
-from arraybridge.kernels.cuda.plan import MIN_ROW_BYTES, plan
+from arraybridge.kernels.cuda.plan import plan
 from arraybridge.kernels.cuda.plan_types import MAX_PIECES, Axis, Plan, division
-from arraybridge.layout import Canonical, c_strides, canonical
+from arraybridge.layout import c_strides, canonical
 from benchmarks.layouts import LAYOUTS
 from tests.support.small_layouts import small_layouts
 
@@ -100,14 +100,6 @@ class TestNetwork:
         assert bytes_[list(last)].tolist() == apart[-16:].tolist()
 
 
-#: What is planned for views made contiguous: shape, source strides, itemsize, source's address.
-
-
-class TestChoice:
-    def test_nothing_to_copy(self):
-        assert planned((4, 0, 3), (4, 4, 4), 4) == ()
-
-
 @pytest.mark.parametrize("case", [*LAYOUTS, *small_layouts()], ids=lambda case: case.name)
 def test_numbers(case):
     """They fit, and are plain: a plan is a key, in a cache on disk too."""
@@ -152,10 +144,3 @@ class TestLarge:
         if {one.kernel for one in made} <= {"rows", "gather", "memcpy"} and 0 not in strides:
             assert sum(map(bytes_written, made)) == prod(shape) * itemsize
         assert len({one.dst_offset for one in made}) == len(made)
-
-
-def test_into_one_cell_goes_the_last_element():
-    made = plan(canonical((5, 100), (0, 4), (400, 4), 4), 0, 0)
-    assert made == (Plan("memcpy", (), 1, steps=(400,), src_offset=1600),)
-    (one,) = plan(Canonical((5,), (0,), (-400,), MIN_ROW_BYTES), 0, 0)
-    assert (one.kernel, one.src_offset) == ("memcpy", -1600)

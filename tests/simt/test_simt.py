@@ -1,11 +1,9 @@
 """The interpreter of CUDA kernels: what is right passes, and each kind of mistake is caught."""
 
-import numpy as np
 import pytest
 
-from arraybridge.kernels.cuda.plan_types import Plan, division
-from tests.simt import Fault, Memory, launch
-from tests.simt.machine import Machine
+from arraybridge.kernels.cuda.plan_types import Plan
+from tests.simt import Memory, launch
 
 THREADS = 256
 
@@ -53,67 +51,6 @@ def turned(ops, W, LATE=True, ROW=17):
     return kernel
 
 
-def odd(ops):
-    """Loops with bounds by thread, returns in the midst, device functions, tuples."""
-    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
-    load, store = ops.ld[1], ops.st[1]
-
-    @ops.device
-    def divide(n, m, s):
-        return i32(ops.shr(u32(ops.mulhi(u32(n), m) + u32(n)), s))
-
-    @ops.device
-    def place(e, extents, divisions):
-        if e < 0:
-            return i64(-1), False
-        if e >= extents[0] * extents[1]:
-            return i64(0), False
-        row = divide(e, divisions[0], divisions[1])
-        return i64(row) * extents[1] + i64(i32(e - row * extents[1])), True
-
-    @ops.device
-    def wanted(k, x):
-        while k < 7:
-            k += 1
-            if k > x:
-                return k - 1
-        return k
-
-    def kernel(dst, src, extents, divisions, steps):
-        t = i32(cuda.threadIdx.x)
-        if wanted(i32(0), t & 3) != (t & 3):
-            return
-        for e in range(t - 1, extents[2] - (t & 1), THREADS):
-            at, good = place(i32(e), extents, divisions)
-            if good:
-                if t > 7:
-                    x = load(src + at)
-                else:
-                    x = load(src + (at & ~i64(0)))
-                store(dst + at, x)
-
-    return kernel
-
-
-def vectors(ops):
-    """Bytes of 16 are reversed, in registers."""
-    cuda, i32, i64, u32 = ops.cuda, ops.i32, ops.i64, ops.u32
-    load, store, prmt = ops.ld[16], ops.st[16], ops.prmt
-    mirror = ops.permute(tuple(range(15, -1, -1)), 4)
-
-    def kernel(dst, src, extents, divisions, steps):
-        t = i64(i32(cuda.threadIdx.x))
-        v = load(src + steps[0] - t * 16)
-        if t & 1:
-            s = u32(0x0123)
-            v = prmt(v[3], v[3], s), prmt(v[2], v[2], s), prmt(v[1], v[1], s), prmt(v[0], v[0], s)
-        else:
-            v = mirror(v)
-        store(dst + t * 16, v)
-
-    return kernel
-
-
 def asynchronous(ops, W, WAITS="", SYNCHRONIZES=True, BEFORE=False):
     """Items are reversed in a block, past the registers."""
     cuda, i32, i64 = ops.cuda, ops.i32, ops.i64
@@ -142,37 +79,6 @@ def reversed_blocks(W):
     memory = Memory((7, THREADS), (THREADS * W, W), (THREADS * W, -W), W)
     memory.src -= (THREADS - 1) * W
     return memory
-
-
-class TestWhatIsRight:
-    @pytest.mark.parametrize("count", [1, 255, 256, 257, 20000])
-    def test_straight(self, count):
-        memory = line(count, dst_start=4, src_start=12)
-        run(straight, memory, grid=-(-count // THREADS), extents=(count,))
-        memory.check()
-
-    @pytest.mark.parametrize("W", [1, 2, 4, 8, 16])
-    def test_turned(self, W):
-        memory = Memory((70, 16, 16), (256 * W, 16 * W, W), (256 * W, W, 16 * W), W)
-        run(turned, memory, grid=70, constants=(W,))
-        memory.check()
-
-    def test_masks(self):
-        memory = line(33 * 20, 1)
-        run(odd, memory, extents=(33, 20, 661), divisions=division(20))
-        memory.check()
-
-    def test_vectors(self):
-        memory = Memory((4096,), (1,), (-1,), 1)
-        memory.src -= 4095
-        run(vectors, memory, steps=(4096 - 16,))
-        memory.check()
-
-    @pytest.mark.parametrize("W", [4, 8])
-    def test_asynchronous(self, W):
-        memory = reversed_blocks(W)
-        run(asynchronous, memory, grid=7, constants=(W,))
-        memory.check()
 
 
 # -- and each mistake
@@ -307,21 +213,3 @@ class TestMistakes:
     def test_only_of_those_that_take_part(self):
         run(wrong, line(), constants=("overflow of one that takes no part",))
         run(wrong, line(), constants=("barrier",), extents=(256,))
-
-
-class TestOperations:
-    def test_prmt(self):
-
-        ops = Machine(None, [0]).ops
-        rng = np.random.default_rng(0)
-        a, b = rng.integers(0, 2**32, (2, 256))
-        selectors = rng.integers(0, 8, (256, 4)) @ [1, 16, 256, 4096]
-        by_array = ops.prmt.apply(None, "", a, b, selectors)
-        for t in range(256):
-            both = (int(a[t]) | int(b[t]) << 32).to_bytes(8, "little")
-            chosen = bytes(both[int(selectors[t]) >> 4 * n & 7] for n in range(4))
-            want = int.from_bytes(chosen, "little")
-            assert want == by_array[t] == ops.prmt.apply(None, "", a, b, selectors[t])[t]
-            assert want == ops.prmt.apply(None, "", np.int64(a[t]), np.int64(b[t]), selectors[t])[t]
-        with pytest.raises(Fault, match="a sign"):
-            ops.prmt.apply(None, "", a, b, 0x8000)

@@ -250,10 +250,6 @@ class TestCallables:
         args = () if function is doubled else (1.0,)
         assert torch.equal(again(t, *args), function(t, *args))
 
-    def test_inside_torch_compile(self):
-        compiled = torch.compile(ab.adapt("torch")(lambda x, y: [x * 2 + y]), backend="eager")
-        assert compiled(torch.ones(3), 1.0)[0].tolist() == [3, 3, 3]
-
     def test_refused(self):
         async def coroutine(x):
             return x

@@ -20,43 +20,26 @@ BIG = 2**63 - 1
 MALFORMED = {
     "negative ndim": ({"ndim": -1}, "ndim is -1", "expected 0 to 64"),
     "ndim of 65": ({"ndim": 65}, "ndim is 65", "expected 0 to 64"),
-    "absurd ndim": ({"ndim": 2**31 - 1}, "ndim is 2147483647", "expected 0 to 64"),
-    "smallest ndim": ({"ndim": -(2**31)}, "ndim is -2147483648", "expected 0 to 64"),
     "NULL shape": ({"shape": None, "ndim": 2}, "shape is NULL", "ndim is 2"),
     "negative extent": ({"shape": (2, -3)}, "(2, -3) has a negative", "expected 0 or more"),
-    "negative extent beside 0": ({"shape": (0, -3)}, "(0, -3) has a negative", "0 or more"),
-    "smallest extent": ({"shape": (-BIG - 1,)}, "negative extent", "expected 0 or more"),
     "size": ({"shape": (2**32, 2**31)}, "(4294967296, 2147483648) of float32", "less than 2**63"),
     "size in bytes": ({"shape": (2**61,)}, "overflows", "less than 2**63"),
     "size beside 0": ({"shape": (0, 2**62, 2**62)}, "overflows", "less than 2**63"),
-    "size of many axes": ({"shape": (2,) * 64}, "overflows", "less than 2**63"),
     "size of bits": ({"shape": (BIG, 2), "dtype": (1, 1, 1)}, "of uint1 overflows", "2**63"),
-    "size of lanes": ({"shape": (2**46,), "dtype": (0, 128, 65535)}, "overflows", "2**63"),
     "stride": ({"strides": (BIG, 1)}, f"strides ({BIG}, 1)", "less than 2**63"),
-    "negative stride": ({"strides": (-BIG, 1)}, f"strides ({-BIG}, 1)", "less than 2**63"),
     "strides apart": ({"strides": (2**60, -(2**60))}, "overflow", "less than 2**63"),
     "wraps around": ({"data": 2**64 - 8}, "data 0xfffffffffffffff8", "64-bit address space"),
     "wraps below": ({"data": 8, "strides": (-3, 1)}, "bytes -12 to", "64-bit address space"),
     "byte_offset": ({"byte_offset": 2**63}, "byte_offset 9223372036854775808", "less than 2**63"),
-    "byte_offset wraps": ({"byte_offset": BIG, "data": 2**63 + 1}, f"byte_offset {BIG}", "space"),
     "NULL data": ({"data": 0}, "data is NULL", "expected an address on cpu"),
     "NULL data elsewhere": ({"data": 0, "device": (8, 1)}, "data is NULL", "address on metal:1"),
-    "NULL data and an offset": ({"data": 0, "byte_offset": 64}, "data is NULL", "an address"),
-    "NULL scalar": ({"data": 0, "shape": ()}, "data is NULL", "expected an address"),
     "no bits": ({"dtype": (2, 0, 1)}, "code 2 has 0 bits", "expected one of 16, 32, 64, 128"),
     "odd bits": ({"dtype": (0, 33, 1)}, "code 0 has 33 bits", "one of 1, 2, 4, 8, 16, 32, 64"),
-    "bits of bfloat": ({"dtype": (4, 32, 1)}, "code 4 has 32 bits", "expected one of 16"),
-    "bits of bool": ({"dtype": (6, 1, 1)}, "code 6 has 1 bits", "expected one of 8"),
-    "bits of float8": ({"dtype": (10, 16, 1)}, "code 10 has 16 bits", "expected one of 8"),
     "bits of float6": ({"dtype": (15, 8, 1)}, "code 15 has 8 bits", "expected one of 6"),
-    "bits of float4": ({"dtype": (17, 8, 1)}, "code 17 has 8 bits", "expected one of 4"),
     "no lanes": ({"dtype": (2, 32, 0)}, "lanes=0", "expected 1 for a scalar type"),
     "dtype code": ({"dtype": (18, 8, 1)}, "unknown dtype code 18", "the codes 0 to 17"),
-    "largest dtype code": ({"dtype": (255, 8, 1)}, "dtype code 255", "the codes 0 to 17"),
     "no device": ({"device": (0, 0)}, "unknown device type 0", "1 (CPU), 2 (CUDA)"),
     "device type": ({"device": (5, 0)}, "unknown device type 5", "18 (TRAINIUM)"),
-    "negative device type": ({"device": (-2, 0)}, "unknown device type -2", "1 (CPU)"),
-    "device type of later": ({"device": (19, 0)}, "unknown device type 19", "1.3 has 1 (CPU)"),
     "device id": ({"device": (2, -1)}, "device id is -1", "expected 0 to 2147483647"),
 }
 
@@ -131,14 +114,6 @@ def test_null_deleter(fields, versioned):
     assert managed.deleted == 0
 
 
-def test_null_addresses():
-    with pytest.raises(MalformedTensorError, match="the DLTensor pointer is NULL"):
-        Tensor(0)
-    for versioned in (True, False):
-        with pytest.raises(MalformedTensorError, match="the DLManagedTensor pointer is NULL"):
-            dlpack.ManagedTensor.from_struct(0, versioned)
-
-
 @pytest.mark.parametrize("number", [5, -1, -8, 8, 4095, 4096 + 4, 2**64, 2**70])
 def test_numbers_that_are_no_addresses(number):
     """Reading any of them would end the process."""
@@ -149,18 +124,6 @@ def test_numbers_that_are_no_addresses(number):
     if 0 < number < 2**64:
         with pytest.raises(MalformedTensorError, match=what):
             ab.inspect(ctypes.c_void_p(number))
-
-
-def test_addresses_of_ctypes():
-    extents = (ctypes.c_int64 * 2)(2, 3)
-    raw = dlpack.DLTensor(4096, (1, 0), 2, (2, 32, 1), ctypes.addressof(extents), None, 0)
-    for address in (ctypes.addressof(raw), ctypes.c_void_p(ctypes.addressof(raw))):
-        assert ab.inspect(address).shape == Tensor(address).shape == (2, 3)
-    with pytest.raises(MalformedTensorError, match="the DLTensor pointer is NULL"):
-        ab.inspect(ctypes.c_void_p())
-    for wrong in (4096.0, "4096", True):
-        with pytest.raises(TypeError, match="must be an address"):
-            Tensor(wrong)
 
 
 @pytest.mark.parametrize("fields", [{"ndim": 0}, {"shape": (0, 5)}, {"shape": (5, 0), "ndim": 2}])

@@ -73,21 +73,14 @@ def test_flags_are_those_of_the_header(header):
     ("triple", "name", "itemsize", "packed", "padded"),
     [  # packed and padded: bytes of 7 elements
         ((0, 8, 1), "int8", 1, 7, 7),
-        ((1, 64, 1), "uint64", 8, 56, 56),
-        ((2, 16, 1), "float16", 2, 14, 14),
         ((2, 32, 4), "float32x4", 16, 112, 112),
         ((4, 16, 1), "bfloat16", 2, 14, 14),
         ((5, 32, 1), "complex32", 4, 28, 28),
-        ((5, 128, 1), "complex128", 16, 112, 112),
         ((6, 8, 1), "bool", 1, 7, 7),
-        ((3, 64, 1), "handle64", 8, 56, 56),
-        ((10, 8, 1), "float8_e4m3fn", 1, 7, 7),
         ((0, 4, 1), "int4", 1, 4, 7),
-        ((1, 2, 1), "uint2", 1, 2, 7),
         ((1, 1, 1), "uint1", 1, 1, 7),
         ((15, 6, 1), "float6_e2m3fn", 1, 6, 7),
         ((17, 4, 1), "float4_e2m1fn", 1, 4, 7),
-        ((17, 4, 2), "float4_e2m1fnx2", 1, 7, 7),
         ((17, 4, 3), "float4_e2m1fnx3", 2, 11, 14),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
@@ -109,14 +102,6 @@ def test_names_are_unique_and_found():
     for name, dtype in BY_NAME.items():
         assert DataType.named(name) is dtype
         assert dtype.name == name
-
-
-def test_unknown_name():
-    for name in ("float33", "complexx4", "float32x0", "float32x1", "float32x65536", "x4"):
-        with pytest.raises(ValueError, match=f"no data type named '{name}'; it has bfloat16"):
-            DataType(name)
-    with pytest.raises(TypeError, match=r"DataType takes \(code, bits, lanes=1\) or a name, got 2"):
-        DataType(2)
 
 
 @pytest.mark.parametrize(
@@ -149,20 +134,13 @@ def test_names_make_them():
     ("spec", "pair", "text"),
     [
         ("cpu", (1, 0), "cpu"),
-        ("CPU", (1, 0), "cpu"),
         ("cuda", (2, 0), "cuda:0"),
         ("gpu:1", (2, 1), "cuda:1"),
-        ("mps", (8, 0), "metal:0"),
-        ("xpu:1", (14, 1), "oneapi:1"),
         ("cuda_host:2", (3, 2), "cuda_host:2"),
-        ("oneapi:3", (14, 3), "oneapi:3"),
-        ("trainium", (18, 0), "trainium:0"),
         ((1, 0), (1, 0), "cpu"),
         ((1, None), (1, 0), "cpu"),  # Paddle's
         ((10, 4), (10, 4), "rocm:4"),
-        ((1, 3), (1, 3), "cpu:3"),
         ((99, 1), (99, 1), "device99:1"),
-        (DeviceType.METAL, (8, 0), "metal:0"),
         (Device(7, 1), (7, 1), "vulkan:1"),
     ],
 )
@@ -173,48 +151,3 @@ def test_devices(spec, pair, text):
     assert hash(device) == hash(pair)
     assert (str(device), repr(device)) == (text, f"Device({text!r})")
     assert Device.parse(device) is device
-
-
-@pytest.mark.parametrize(
-    ("spec", "error", "text"),
-    [
-        ("cud", ValueError, "unknown device 'cud'.*cuda_host"),
-        ("cuda:", ValueError, "unknown device 'cuda:'"),
-        ("cuda:-1", ValueError, "unknown device 'cuda:-1'"),
-        ("cuda:one", ValueError, "unknown device 'cuda:one'"),
-        ("cuda:١", ValueError, "unknown device"),
-        ("", ValueError, "unknown device ''"),
-        ((0, 0), ValueError, r"\(0, 0\) is not a DLPack device"),
-        ((2, -1), ValueError, r"\(2, -1\) is not a DLPack device"),
-        ((2, 2**31), ValueError, "is not a DLPack device"),
-        ((2.5, 0), ValueError, "is not a DLPack device"),
-        (("1", "0"), ValueError, "is not a DLPack device"),
-        ((1, 2, 3), TypeError, "device must be an arraybridge.Device, a DLPack pair"),
-        (2, TypeError, "got 2 of type int"),
-        (None, TypeError, "got None of type NoneType"),
-    ],
-)
-def test_bad_devices(spec, error, text):
-    with pytest.raises(error, match=text):
-        Device.parse(spec)
-
-
-def test_host_devices_are_addressable():
-    for code in DeviceType:
-        device = Device(code)
-        assert device.addressable or not device.host
-    assert {code.name for code in DeviceType if Device(code).host} == {
-        "CPU",
-        "CUDA_HOST",
-        "ROCM_HOST",
-        "CUDA_MANAGED",
-    }
-
-
-@pytest.mark.parametrize(("given", "name"), [(None, "dltensor"), (2, "dltensor_versioned")])
-def test_any_truth_value_says_versioned(given, name):
-    capsule = dlpack.to_capsule(ManagedTensor.allocate((3,), DataType("float64")), versioned=given)
-    assert f'"{name}"' in repr(capsule)
-    for export in (ManagedTensor.to_struct, ManagedTensor.hand_over):
-        address = export(ManagedTensor.allocate((3,), DataType("float64")), given)
-        assert ManagedTensor.from_struct(address, versioned=bool(given)).shape == (3,)

@@ -9,7 +9,6 @@ import pytest
 import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import DataType, Device, DeviceType, ManagedTensor
-from arraybridge.native import pyapi
 from tests.support.exporters import Exported
 from tests.support.optional import optional
 from tests.support.producers import Managed, capsule_name
@@ -123,16 +122,6 @@ def test_allocated_blocks_are_aligned_and_counted_as_copies():
         ctypes.memset(block.data, 0xFF, block.nbytes)
 
 
-def test_no_block_moves_out_where_threads_run_without_the_gil(monkeypatch):
-    monkeypatch.setattr(pyapi, "HAS_GIL", False)
-    block = ManagedTensor.allocate((4,), DataType.named("int32"))
-    assert not block.linear
-    moved = dlpack.from_capsule(dlpack.to_capsule(block, move=True))
-    assert block.owner is not None
-    ctypes.memset(moved.data, 0xFF, moved.nbytes)
-    assert np.from_dlpack(moved).tolist() == [-1] * 4
-
-
 def test_a_block_moves_out_whole_once_nobody_else_has_it():
     block = ManagedTensor.allocate((4,), DataType.named("int32"))
     assert block.linear
@@ -154,23 +143,15 @@ def test_a_block_moves_out_whole_once_nobody_else_has_it():
     [
         ({"shape": (-1,)}, "negative extent"),
         ({"shape": (2**62,)}, "overflows"),
-        ({"shape": (2,) * 65}, "ndim is 65"),
         ({"shape": (2, 2), "strides": (1,)}, "got 1 strides for 2 axes; expected one stride per"),
-        ({"shape": (2,), "strides": (1, 1)}, "got 2 strides for 1 axis; expected one stride per"),
         ({"shape": (2,), "strides": (2**63,)}, "overflow"),
-        ({"shape": (2,), "dtype": DataType(1, 1), "strides": (2**64,)}, "overflow"),
         ({"data": 0}, "data is NULL"),
         ({"data": -8}, "expected 64 bits"),
-        ({"byte_offset": -8}, "expected 64 bits"),
-        ({"shape": (0,), "byte_offset": 2**63}, "expected 64 bits"),
         ({"shape": (0,), "data": 2**64 - 1, "byte_offset": 1}, "leaves the 64-bit address space"),
         ({"data": 8, "strides": (-4,)}, "leaves the 64-bit address space"),
         ({"dtype": DataType(2, 33)}, "33 bits; expected one of 16, 32, 64, 128"),
-        ({"dtype": DataType(2, 32, 0)}, "lanes=0"),
-        ({"dtype": DataType(2, 32, 2**16)}, "lanes=65536"),
         ({"device": Device(40)}, "unknown device type 40"),
         ({"device": Device(2, -1)}, "device id is -1"),
-        ({"device": Device(2, 2**31)}, "device id is 2147483648"),
     ],
 )
 def test_adopted_memory_is_checked(arguments, text):
@@ -183,18 +164,12 @@ def test_adopted_memory_is_checked(arguments, text):
     ("arguments", "text"),
     [
         ({"data": 4096.0}, "ptr must be an address .int or ctypes.c_void_p., got float"),
-        ({"data": "4096"}, "got str"),
-        ({"data": None}, "got NoneType"),
         ({"data": np.ones(3)}, "got ndarray: for an array call from_dlpack"),
-        ({"shape": (3.5,)}, r"shape must be a tuple of ints, got 3.5 in \(3.5,\)"),
         ({"shape": (4.0,)}, r"shape must be a tuple of ints, got 4.0 in \(4.0,\)"),
         ({"shape": (True,)}, "got True"),
-        ({"shape": "4"}, "got '4' in '4'"),
-        ({"shape": None}, "shape must be a tuple of ints, got None"),
         ({"strides": (1.0,)}, r"strides must be a tuple of ints, got 1.0 in \(1.0,\)"),
         ({"byte_offset": 1.0}, "byte_offset is an int, got 1.0"),
         ({"dtype": "float32"}, "expected DataType and Device, got 'float32', Device"),
-        ({"dtype": None}, "expected DataType"),
         ({"device": "cpu"}, "got DataType.'float32'., 'cpu'"),
     ],
 )

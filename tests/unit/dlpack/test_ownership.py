@@ -4,7 +4,6 @@ Deleters are counted wherever they may run: consumers that never came or failed,
 does not know, with an exception pending. Whole processes: `test_ownership_processes`.
 """
 
-import ctypes
 import gc
 import weakref
 
@@ -12,11 +11,10 @@ import numpy as np
 import pytest
 
 from arraybridge import convert, dlpack
-from arraybridge.dlpack import ManagedTensor
 from tests.support.exporters import KINDS, Exported, Owner
 from tests.support.optional import optional
 from tests.support.producers import Managed, Producer
-from tests.support.threads import WAYS, in_threads, noisy, on_a_thread_of_c
+from tests.support.threads import WAYS, in_threads, noisy
 
 torch = optional("torch")
 
@@ -32,20 +30,6 @@ def test_our_unconsumed_capsule_releases_the_owner(versioned):
     while capsules:
         assert alive() is not None
         capsules.pop()
-    assert alive() is None
-
-
-@KINDS
-def test_our_consumed_capsule_releases_nothing(versioned):
-    owner = Owner()
-    alive = weakref.ref(owner)
-    capsule = dlpack.to_capsule(owner.tensor, versioned=versioned)
-    del owner
-    tensor = dlpack.from_capsule(capsule)
-    del capsule
-    assert alive() is not None
-    assert list((ctypes.c_float * 4).from_address(tensor.data)) == [1, 2, 3, 4]
-    del tensor
     assert alive() is None
 
 
@@ -71,36 +55,6 @@ def test_the_last_of_many_views_releases():
         assert managed.deleted == 0
         views.pop(0)
     assert managed.deleted == 1
-
-
-def test_an_owner_in_a_cycle_is_collected():
-    managed = Managed()
-    tensor = dlpack.from_capsule(managed.capsule())
-    loop = [tensor]
-    loop.append(loop)
-    del tensor, loop
-    gc.collect()
-    assert managed.deleted == 1
-
-
-def test_a_block_that_moved_out_outlives_everything_of_ours():
-    block = ManagedTensor.allocate((1000,), dlpack.DataType.named("float64"))
-    array = np.from_dlpack(_Once(dlpack.to_capsule(block, move=True)))
-    del block
-    gc.collect()
-    array[:] = 3
-    assert array.sum() == 3000
-
-
-class _Once:
-    def __init__(self, capsule):
-        self.capsule = capsule
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-    def __dlpack__(self, **_):
-        return self.capsule
 
 
 # Consumers that fail
@@ -148,21 +102,6 @@ def test_a_conversion_that_is_refused(library, fields):
     assert managed.deleted == 1
 
 
-def test_what_a_producer_fails_with_leaves_nothing():
-    managed = Managed()
-
-    class Failing(Producer):
-        def __dlpack__(self, **_):
-            capsule = self.managed.capsule()
-            raise RuntimeError(f"after {capsule!r}")
-
-    with pytest.raises(RuntimeError) as caught:
-        dlpack.acquire(Failing(managed))
-    del caught
-    gc.collect()
-    assert managed.deleted == 1
-
-
 # Threads
 
 
@@ -178,15 +117,6 @@ def test_our_deleter_on_any_thread(call, versioned):
         assert managed.deleted == 0
         call(kind.from_address(address).deleter, address)
     assert managed.deleted == 1
-
-
-@KINDS
-def test_the_deleter_of_a_moved_block_on_a_thread_of_c(versioned):
-    for _ in range(50):
-        block = ManagedTensor.allocate((64, 64), dlpack.DataType.named("float64"))
-        address = block.hand_over(versioned)
-        kind = dlpack.DLManagedTensorVersioned if versioned else dlpack.DLManagedTensor
-        on_a_thread_of_c(kind.from_address(address).deleter, address)
 
 
 def test_many_threads_at_once():

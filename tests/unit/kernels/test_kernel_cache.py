@@ -111,26 +111,6 @@ class TestHarm:
         assert python("print(cached(), loader.unavailable())", filled) == "False None"
         assert disk.read(str(file)) == whole  # mended
 
-    def test_a_file_under_anothers_name(self, kept: Path) -> None:
-        other = KEY._replace(width=2)
-        os.rename(kept, loader._path(other))
-        assert not loader.is_stored(other)
-
-    def test_a_folder_in_the_files_place(self, kept: Path) -> None:
-        kept.unlink()
-        kept.mkdir()
-        assert not loader.is_stored(KEY)
-        disk.write(str(kept), b"code")
-        assert kept.is_dir()
-
-    def test_nowhere_to_keep_it(self, tmp_path: Path) -> None:
-        """A file stands where the folder should be: that holds for root too, whom no mode stops."""
-        blocked = tmp_path / "blocked"
-        blocked.touch()
-        for path in (None, str(blocked / "file"), str(blocked / "kernels" / "file")):
-            disk.write(path, b"code")
-            assert disk.read(path) is None
-
     def test_full_disk_costs_time_only(self, tmp_path: Path, monkeypatch) -> None:
         def no_space(*args):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -194,8 +174,3 @@ class TestFolder:
         assert disk.folder() == "/numba/arraybridge"
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", "/ours")
         assert disk.folder() == "/ours"
-
-    def test_no_home(self, monkeypatch) -> None:
-        monkeypatch.setattr(disk.os.path, "expanduser", lambda path: path)
-        assert disk.folder() is None
-        assert loader._path(KEY) is None

@@ -138,10 +138,6 @@ class TestFace:
         assert "Numba cannot be imported" in loader.unavailable()
         assert not copying.copy_planned(0, 0, plan(layout.canonical(*given)))
 
-    def test_nothing_is_read_or_written_where_there_is_nothing(self) -> None:
-        for copy in WAYS.values():
-            copy(0, 0, (3, 0), (1, 1), (1, 1), 8)
-
 
 WORK = "from tests.support.transposes import *\n"
 

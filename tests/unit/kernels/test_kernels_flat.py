@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arraybridge import contiguous, copyto
-from arraybridge.kernels.cpu import copying, loader, pool
+from arraybridge.kernels.cpu import copying, pool
 from tests.support.strategies import CANARY
 
 FIRST = 4096  # bytes in front of what is copied
@@ -59,14 +59,6 @@ def test_slices_of_no_whole_line(count, to, past_cache):
     expected[at : at + count] = source
     pool.copy_run(memory.ctypes.data + at, source.ctypes.data, count, 12, past_cache=past_cache)
     assert (memory == expected).all()
-
-
-def test_no_compiled_code_if_it_is_switched_off(parted, monkeypatch):
-    monkeypatch.setattr(loader, "SWITCHED_OFF", True)
-    source, memory = block(100_000), np.zeros(100_000, np.uint8)
-    copying.copy_run(memory.ctypes.data, source.ctypes.data, source.size)
-    assert not parted
-    assert (memory == source).all()
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

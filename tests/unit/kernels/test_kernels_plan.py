@@ -41,43 +41,6 @@ def machine(monkeypatch):
     plans.plan.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("name", "x"),
-    [
-        ("tile 4 bytes x 16", big((300, 300)).T),
-        ("tile 4 bytes x 16, streamed", big((4096, 4096)).T),
-        ("tile 1 byte x 64, streamed", big((8192, 8192), "u1").T),
-        ("tile 16 bytes x 4, streamed", big((2048, 2048), "c16")[::-1, ::-1].T),
-        ("split 1 byte x 3, streamed", big((4096, 5456, 3), "u1").transpose(2, 0, 1)),
-        ("split 4 bytes x 2, streamed", big((4096, 8192))[:, ::2]),
-        ("merge 1 byte x 3, streamed", big((3, 4096, 5456), "u1").transpose(1, 2, 0)),
-        ("reverse 4 bytes, streamed", big((4096, 4096))[:, ::-1]),
-        ("fill 4 bytes, streamed", np.broadcast_to(big((4096, 1)), (4096, 4096))),
-        ("runs, streamed", big((4096, 5000))[:, 451:-453]),
-        ("runs, streamed", big((4096, 4096))[::-1]),
-        ("runs", big((4096, 4096))),
-        ("items, streamed", big((8, 2048, 32, 64), "f2").transpose(0, 2, 1, 3)),
-        ("items 12 bytes", big((100, 100, 3)).transpose(1, 0, 2)),
-        ("items 4 bytes", big((100, 999))[:, ::9]),
-    ],
-)  # fmt: skip
-def test_names(name: str, x: np.ndarray) -> None:
-    assert planned(x).name == name
-
-
-def test_vectors_of_other_hosts(monkeypatch) -> None:
-    x = big((4096, 4096))
-    for vector, side in ((16, 4), (32, 8)):
-        monkeypatch.setattr(plans, "VECTOR", vector)
-        plans.plan.cache_clear()
-        assert planned(x.T).kernel == plans.Key("tile", 4, side, 0, vector)
-
-
-def test_cached() -> None:
-    x = big((4096, 4096)).T
-    assert planned(x) is planned(x)
-
-
 @st.composite
 def nests(draw) -> Layout:
     """Draw axes that lie side by side in the destination, and in any order in the source."""
@@ -147,12 +110,6 @@ def test_fresh_memory_is_not_streamed_to() -> None:
     assert made.stream
     assert made.staged
     assert plans.plan(form, True) == made._replace(stream=False)
-
-
-def test_wide_tiles_in_the_cache_have_rows_of_whole_lines() -> None:
-    names = [planned(big((side, side), "f8").T).name for side in (256, 257, 1024, 1025)]
-    assert names[:2] == ["tile 8 bytes x 8", "items 8 bytes"]
-    assert names[2:] == ["tile 8 bytes x 8, streamed"] * 2
 
 
 def test_a_buffer_that_is_too_small_is_refused() -> None:

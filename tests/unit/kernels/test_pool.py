@@ -145,13 +145,6 @@ class TestSettings:
         with pytest.raises(ValueError, match="at least 1"), pool.num_threads(wrong):
             pass
 
-    def test_default_is_what_the_process_may_use(self, monkeypatch) -> None:
-        monkeypatch.delenv("ARRAYBRIDGE_NUM_THREADS", raising=False)
-        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 5, 6}, raising=False)
-        assert pool._default() == 3
-        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(999)), raising=False)
-        assert pool._default() == pool.MAX_DEFAULT_THREADS
-
     def test_environment(self, monkeypatch) -> None:
         monkeypatch.setenv("ARRAYBRIDGE_NUM_THREADS", "6")
         assert pool._default() == 6
@@ -255,21 +248,6 @@ if __name__ == "__main__":
         )
         done = run_python(script, cwd=tmp_path, env=threads)
         assert (done.returncode, done.stderr) == (0, "")
-
-    def test_daemon_thread_at_work_at_exit(self, threads) -> None:
-        python(
-            WORK
-            + """
-at_work = threading.Event()
-def forever():
-    while transposes(1):
-        at_work.set()
-for _ in range(2):
-    threading.Thread(target=forever, daemon=True).start()
-assert at_work.wait(60)
-""",
-            env=threads,
-        )
 
     def test_copies_while_the_interpreter_ends(self, threads) -> None:
         said = python(

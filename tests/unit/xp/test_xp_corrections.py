@@ -20,14 +20,12 @@ from tests.support import coexist
 coexist.prepare()
 
 from arraybridge.core.registry import library_named  # noqa: E402
-from arraybridge.xp import special_values as special_cases  # noqa: E402
 from arraybridge.xp import standard  # noqa: E402
 from arraybridge.xp.corrections import Correction  # noqa: E402
 from tests.support.defects import Probe, probes_of  # noqa: E402
 from tests.support.namespaces import installed, table_of  # noqa: E402
 
 HEAVY = {"dpnp"}
-PART_OF_NO_SIGNATURE = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 
 INSTALLED = installed()
@@ -138,45 +136,11 @@ def test_is_a_function_of_the_standard(library: str, entry: Correction) -> None:
     assert entry.upstream
 
 
-@each_applied
-def test_keeps_the_signature(library: str, entry: Correction) -> None:
-    """Every call that the standard allows is one of the function; more is the library's own."""
-    wanted = inspect.signature(template_of(entry.name)).parameters
-    module, own = module_of(entry.name, library_named(library).native_namespace())
-    found = inspect.signature(getattr(module, own)).parameters
-    takes = {p.kind for p in found.values()}
-    positional = [p for p in found.values() if p.kind not in PART_OF_NO_SIGNATURE]
-    for place, (name, parameter) in enumerate(wanted.items()):
-        if parameter.kind in PART_OF_NO_SIGNATURE:
-            assert parameter.kind in takes
-        elif parameter.kind is parameter.POSITIONAL_ONLY:
-            if place < len(positional):  # the name is the library's own matter
-                assert positional[place].kind is not parameter.KEYWORD_ONLY
-                assert positional[place].default == parameter.default
-            else:
-                assert parameter.VAR_POSITIONAL in takes
-        else:
-            assert name in found, "the official suite wants it by name"
-            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-                assert found[name].kind is parameter.kind
-                assert positional[place].name == name
-            assert found[name].default == parameter.default, name
-    for name, parameter in found.items():  # whatever else there is may be left out
-        if name not in wanted and parameter.kind is parameter.KEYWORD_ONLY:
-            assert parameter.default is not parameter.empty
-
-
 @pytest.mark.parametrize("library", INSTALLED)
 def test_one_entry_a_function(library: str) -> None:
     names = [entry.name for entry in table_of(library).corrections]
     assert len(names) == len(set(names))
     assert set(names) == set(probes_of(library))
-
-
-def test_a_mended_library_is_noticed() -> None:
-    """The test of the tests: a defect that is gone does not show."""
-    assert not shows(lambda xp: xp.abs(-1) != 1, np)
-    assert shows(lambda xp: xp.no_such_function, np)
 
 
 # What special_cases makes, on NumPy: right, and otherwise NumPy's own function.
@@ -229,31 +193,3 @@ def test_finfo_is_python_s_and_numpy_s(xp: Any) -> None:
     with pytest.raises(AttributeError):
         _ = info.no_such_limit
     assert xp.finfo(np.longdouble).max == np.finfo(np.longdouble).max
-
-
-def test_remainder_of_a_naive_library(xp: Any) -> None:
-    """From ``x1 - floor(x1 / x2) * x2``, as CuPy has it, to NumPy's, signs of zeros included."""
-    table = import_module("arraybridge.libraries.numpy.corrections")
-
-    def naive(x1, x2):
-        return np.asarray(x1 - np.floor(x1 / x2) * x2)
-
-    function = special_cases.remainder(table.MEANS, naive, infinities=True)
-    x = np.asarray([0.0, -0.0, 1.5, -1.5, 4.0, -4.0, np.inf, -np.inf, np.nan])
-    with np.errstate(all="ignore"):
-        for x1, x2 in ((x[:, None], x), (x, -2.0), (x, np.inf), (3.0, x), (-0.0, x)):
-            found, expected = function(x1, x2), np.remainder(x1, x2)
-            known = ~np.isnan(expected)
-            agree(found[known], expected[known])
-            assert np.isnan(found[~known]).all()
-    integers = np.asarray([7, -7])
-    agree(function(integers, 2), [1, 1])
-
-
-def test_floor_divide_of_a_naive_library(xp: Any) -> None:
-    """Zeros that lose their sign on the way get it back."""
-    table = import_module("arraybridge.libraries.numpy.corrections")
-    unsigned = special_cases.floor_divide(
-        table.MEANS, lambda x1, x2: np.floor_divide(x1, x2) + 0.0, zeros=True
-    )
-    agree(unsigned(np.asarray([-0.0, 0.0, 0.0]), np.asarray([2.0, -2.0, 2.0])), [-0.0, -0.0, 0.0])

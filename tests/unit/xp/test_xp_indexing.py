@@ -128,18 +128,6 @@ def test_places_that_there_are_not(index, namespace):
                 namespace.xp.take_along_axis(rows, places[None, :], axis=1)
 
 
-@each_face
-def test_take_along_axis_broadcasts(namespace):
-    x, places = np.arange(24.0).reshape(2, 3, 4), np.asarray([[[0, -1]], [[3, -4]]])
-    found = namespace.xp.take_along_axis(namespace.enter(x), namespace.enter(places), axis=-1)
-    np.testing.assert_array_equal(
-        namespace.left(found), np.take_along_axis(x, np.broadcast_to(places, (2, 3, 2)), -1)
-    )
-    one = namespace.xp.take_along_axis(namespace.enter(x[:1]), namespace.enter(places), axis=2)
-    assert namespace.left(one).tolist() == namespace.left(one[:, :, :]).tolist()
-    assert one.shape == (2, 3, 2)
-
-
 PARTS = {
     "1": 1, "-1": -1, ":": slice(None), "1:": slice(1, None), "::-1": slice(None, None, -1),
     "None": None, "...": ..., "array": np.array([0, 2]), "matrix": np.array([[1, 0], [2, 2]]),
@@ -212,15 +200,3 @@ def test_an_index_array_in_another_form(library):
         array[2, :, wrapped.enter(index)]
     with pytest.raises(IndexError):
         array[2, :, wrapped.enter(index)] = 1
-
-
-def test_masks_of_a_strict_namespace_without_them():
-    """Parts that array-api-strict's flags forbid are also errors next to other parts."""
-    strict = pytest.importorskip("array_api_strict")
-    wrapped, _ = namespaces("array_api_strict")
-    array, mask = wrapped.enter(np.ones((2, 3))), wrapped.enter(np.ones(3, bool))
-    with (
-        strict.ArrayAPIStrictFlags(boolean_indexing=False),
-        pytest.raises((RuntimeError, IndexError)),
-    ):
-        array[0, mask]

@@ -194,17 +194,3 @@ def test_indexing(kind, library):
         assert namespace.dtype_name(before) == x.dtype.name
 
     agrees()
-
-
-@each_library
-def test_too_many_indices(library):
-    enter = namespaces(library)[0].enter
-    x = enter(np.zeros((2, 3)))
-    for key in [(0, 0, 0), (..., 0, 0, 0), (slice(None), 0, None, 0), (..., 0, ...)]:
-        with pytest.raises(IndexError):
-            x[key]
-    for shape in ((3, 3), (3,), (2, 3, 1)):
-        with pytest.raises(IndexError):
-            x[enter(np.ones(shape, bool))]
-        with pytest.raises((IndexError, ValueError) if library == "dpnp" else IndexError):
-            x[enter(np.ones(shape, bool))] = 1.0
