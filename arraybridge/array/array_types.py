@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy
@@ -111,11 +110,6 @@ def arrays_in(tree: Any) -> list[Any]:
 
     mapped(keep, tree, is_array)
     return found
-
-
-def map_arrays(function: Callable[[Any], Any], tree: Any) -> Any:
-    """Apply a function to the arrays in nested containers, in order; see `pytree.mapped`."""
-    return mapped(lambda x: function(x) if is_array(x) else x, tree, is_array)
 
 
 def lazy_library(x: Any) -> Library | None:

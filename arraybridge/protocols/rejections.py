@@ -132,20 +132,6 @@ def speaks(x: Any) -> bool:
     return any(own(x, method) is not None for method in METHODS) or handed_on(x) is not None
 
 
-def array_like(x: Any) -> bool:
-    """Whether ``asarray`` would take an object whose class does not handle ufuncs itself."""
-    cls = type(x)
-    if x is None or cls is str or hasattr(cls, "__array_ufunc__"):
-        return False
-    if speaks(x) or hasattr(cls, "__array__"):
-        return True
-    try:
-        memoryview(x).release()
-    except Exception:  # a class that only looks like a buffer may raise anything
-        return False
-    return True
-
-
 def handed_on(x: Any) -> str | None:
     """Return why protocols that ``x`` forwards from another object are refused, or None.
 

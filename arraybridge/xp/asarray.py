@@ -163,6 +163,8 @@ def of_arrays(cls: type[LibraryArray], namespace: Any) -> Callable[..., Any]:
                 return obj
             obj = obj._native
             check(obj, read=True)
+        elif cls._home.owns(type(obj)):
+            check(obj, read=True)
         result = own(obj, dtype=dtype, device=native_device(cls, device), copy=copy)
         return cls._taken(cls._normal(result))
 

@@ -10,8 +10,7 @@ support".
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from typing import Any
 
 import cupy
@@ -171,11 +170,6 @@ class CuPy(Library):
 
     def current_stream(self, device: Device) -> int | None:
         return cupy.cuda.get_current_stream(device.id).ptr or _DEFAULT_STREAM
-
-    @contextmanager
-    def on_stream(self, device: Device, stream: int) -> Iterator[None]:
-        with cupy.cuda.Device(device.id), cupy.cuda.ExternalStream(stream, device.id):
-            yield
 
     def native_namespace(self) -> Any:
         from .namespace import native

@@ -27,7 +27,7 @@ from ...core.registry import own_library
 from ...xp.build import open_namespace, operators_of
 from . import indexing
 from .namespace import native
-from .state import has_storage
+from .state import in_storage
 
 
 class TorchArray(LibraryArray):
@@ -45,7 +45,7 @@ class TorchArray(LibraryArray):
     def _printed(self) -> str:
         x = self._native
         try:
-            readable = x.is_meta or x._is_zerotensor() or has_storage(x)
+            readable = x.is_meta or x._is_zerotensor() or in_storage(x)
         except Exception:  # a transformation, which prints what it wraps
             readable = True
         # torch's own repr aborts if the storage was resized to 0.

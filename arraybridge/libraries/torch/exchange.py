@@ -27,19 +27,17 @@ from ...ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
 from .state import (
     check_shape,
     check_together,
-    has_storage,
     has_tangent,
     in_storage,
     is_transformed,
     lacks_memory,
-    may_lack,
+    level,
     modes,
     no_memory,
     not_negated,
     span_of,
     transformed,
 )
-from .state import transform_level as level
 from .tables import (
     BITS,
     COMPLEX,
@@ -120,17 +118,14 @@ def to_numpy(x: torch.Tensor) -> np.ndarray:
 
     Another thread may have resized it before, or replaced the tensor's storage.
     """
-    unsure = may_lack(x)
-    if unsure:
-        check_storage(x)
+    check_storage(x)
     try:
         view: np.ndarray = x.numpy()
     except RuntimeError:
         if x.numel():
             raise
         return np.empty(x.shape, numpy_dtype(DLPACK_DTYPES[x.dtype]))  # zeros without memory
-    if unsure:
-        check_storage(view.base)
+    check_storage(view.base)
     return view
 
 
@@ -193,11 +188,11 @@ class Torch(Library):
     edges = EDGES
     modes = staticmethod(modes)  # such as fake tensors
 
-    def plain(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
+    def plain(self, x: torch.Tensor) -> bool:
         return (
             type(x) in _PLAIN
             and not x.requires_grad
-            and x.layout is _strided
+            and x.layout is _STRIDED
             and not x.is_nested
             and forward_ad._current_level < 0
             and not modes()
@@ -311,15 +306,15 @@ class Torch(Library):
 
     check_together = staticmethod(check_together)  # type: ignore[assignment]
 
-    def supports(self, x: torch.Tensor, _strided: torch.layout = torch.strided) -> bool:
-        return x.layout is _strided and not x.is_meta and not x.is_nested
+    def supports(self, x: torch.Tensor) -> bool:
+        return x.layout is _STRIDED and not x.is_meta and not x.is_nested
 
     def check_supported(self, x: torch.Tensor, *, read: bool = False) -> None:
         supported = self.supports(x) or x.is_meta  # functions compute the shapes of meta tensors
         refused = not supported or x.dtype not in DLPACK_DTYPES  # quantized numbers
         read = read and not torch.compiler.is_compiling()  # its tensors have no storage
         if read and type(x) in _PLAIN and x.is_cpu and not (modes() or transformed()):
-            refused = refused or not (x._is_zerotensor() or has_storage(x))
+            refused = refused or not (x._is_zerotensor() or in_storage(x))
         if refused:
             raise ConversionError(str(self.describe(x).refused))
 
@@ -417,7 +412,7 @@ class Torch(Library):
         device, data = place_of(x.device), x.data_ptr()
         assert device is not None
         kernel = kernel_for(device)
-        if kernel is None or _raw_stream is None or not data or not has_storage(x):
+        if kernel is None or _raw_stream is None or not data or not in_storage(x):
             return None
         block = torch.empty_like(x, memory_format=torch.contiguous_format)
         stream = _raw_stream(device.id) or (1 if device.type == DeviceType.CUDA else 0)
@@ -433,7 +428,7 @@ class Torch(Library):
 
     def astype(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
         x = self.alias(x)
-        if x.is_cpu and x.layout is torch.strided and level() is None:
+        if x.is_cpu and x.layout is _STRIDED and level() is None:
             check_storage(x)
         kind, ndim = TORCH_DTYPES[dtype], len(axes)
         in_order = axes == tuple(range(ndim))
@@ -503,10 +498,6 @@ class Torch(Library):
         if device.type == DeviceType.ROCM:
             return int(torch.cuda.current_stream(device.id).cuda_stream)
         return None
-
-    def on_stream(self, device: Device, stream: int) -> Any:
-        place = torch.device("cuda", device.id)
-        return torch.cuda.stream(torch.cuda.ExternalStream(stream, device=place))  # type: ignore[no-untyped-call]
 
     def native_namespace(self) -> Any:
         from .namespace import native

@@ -13,7 +13,7 @@ from torch.autograd import forward_ad
 from ...core.records import ConversionError
 
 modes = torch._C._len_torch_dispatch_stack
-transform_level = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
+level = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
 is_transformed = torch._C._functorch.is_functorch_wrapped_tensor  # by vmap, grad, jvp
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 
@@ -103,7 +103,6 @@ def lacks_memory(x: torch.Tensor, data: int) -> str | None:
     storage = x.untyped_storage()
     there = storage.nbytes()
     if there < needed:
-        shrunk.add(True)
         if not storage.resizable():
             return (
                 f"its storage was resized to {there} bytes, or could not be resized to the "
@@ -116,50 +115,14 @@ def lacks_memory(x: torch.Tensor, data: int) -> str | None:
     return None
 
 
-#: Not empty once a storage was found to be too small. A view of part of it pins it; whether it can
-#: be resized is then no evidence, so every tensor is checked from then on.
-shrunk: set[bool] = set()
-
-
 def in_storage(x: torch.Tensor) -> bool:
     """Whether the storage has all elements."""
-    if x.is_contiguous():
-        needed = x.nbytes
-    else:
-        layout = x.shape, x.stride()
-        span = _spans.get(layout)
-        if span is None:
-            if len(_spans) >= 512:
-                _spans.clear()
-            span = _spans[layout] = span_of(x)
-        needed = span * x.itemsize
-    if not needed:
+    span = span_of(x)
+    if not span:
         return True
-    start, storage = x.storage_offset(), x.untyped_storage()
-    if start:
-        needed += start * x.itemsize
-    if needed <= storage.nbytes() and storage.data_ptr():  # zeros without memory have a size
-        return True
-    shrunk.add(True)
-    return False
-
-
-#: Shape and strides -> the elements from the first in memory to the last; bounded.
-_spans: dict[tuple[torch.Size, tuple[int, ...]], int] = {}
-
-
-def may_lack(x: torch.Tensor) -> bool:
-    """Whether the storage may lack elements: it can be resized, or failed to be.
-
-    ``resize_`` raises for a pinned storage, but leaves the tensor with its new shape.
-    """
     storage = x.untyped_storage()
-    return storage.resizable() or storage.nbytes() < x.nbytes or bool(shrunk)
-
-
-def has_storage(x: torch.Tensor) -> bool:
-    """Whether the storage has all elements."""
-    return not may_lack(x) or in_storage(x)
+    # Zeros without memory have a size.
+    return storage.nbytes() >= (x.storage_offset() + span) * x.itemsize and storage.data_ptr() != 0
 
 
 def not_negated(x: torch.Tensor) -> str | None:
