@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-core = pytest.importorskip("cuda.core")
+from tests.support.processes import python
 
-from cuda.core.utils import StridedMemoryView  # noqa: E402
+from .contract import LibraryContract
 
-from tests.support.optional import optional  # noqa: E402
-from tests.support.processes import python  # noqa: E402
-
-torch = optional("torch")
+pytest.importorskip("cuda.core")
 pytestmark = pytest.mark.heavy
 
 
-def viewed(x) -> StridedMemoryView:
-    return StridedMemoryView.from_dlpack(x, stream_ptr=-1)
+class TestCudaCore(LibraryContract):
+    name = "cuda_core"
 
 
 def test_what_else_is_in_its_namespace_is_no_array_also_without_it():

@@ -9,7 +9,13 @@ mx = pytest.importorskip("mlx.core", exc_type=ImportError)
 
 import arraybridge as ab  # noqa: E402
 
+from .contract import LibraryContract  # noqa: E402
+
 pytestmark = pytest.mark.heavy
+
+
+class TestMlx(LibraryContract):
+    name = "mlx"
 
 
 def test_its_own_importer_still_copies() -> None:

@@ -13,8 +13,14 @@ import arraybridge as ab  # noqa: E402
 from arraybridge.libraries.openvino import _TYPES  # noqa: E402
 from tests.support.optional import optional  # noqa: E402
 
+from .contract import LibraryContract  # noqa: E402
+
 torch = optional("torch")
 pytestmark = pytest.mark.heavy
+
+
+class TestOpenVINO(LibraryContract):
+    name = "openvino"
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import gc
 import sys
 import textwrap
-import weakref
 
 import numpy as np
 import pytest
@@ -17,96 +16,41 @@ paddle = pytest.importorskip(
 )
 
 import arraybridge as ab  # noqa: E402
-from arraybridge.dlpack import Device, DeviceType, exchange_api  # noqa: E402
-from arraybridge.libraries.paddle import LIBRARY  # noqa: E402
-from tests.support.arrays import layouts, same  # noqa: E402
-from tests.support.probe import DTYPES, Shown, described, every_byte  # noqa: E402
+from arraybridge.dlpack import exchange_api  # noqa: E402
+from tests.support.probe import Shown, every_byte  # noqa: E402
 from tests.support.processes import python, resident  # noqa: E402
 from tests.support.producers import Managed  # noqa: E402
 
+from .contract import ImporterContract, LibraryContract  # noqa: E402
+
 pytestmark = pytest.mark.heavy
 
-ACCEPTS = LIBRARY.accepts
-DOORS = {
-    "C exchange API": exchange_api(paddle.Tensor).wrap,
-    "from_dlpack": lambda tensor: paddle.utils.dlpack.from_dlpack(Shown(tensor)),
-}
-Unimplemented = (RuntimeError, NotImplementedError)  # the one of C, the other of Python
+
+class TestPaddle(LibraryContract, ImporterContract):
+    name = "paddle"
+    door = staticmethod(exchange_api(paddle.Tensor).wrap)
 
 
-@pytest.fixture(params=DOORS)
-def own_door(request):
-    return DOORS[request.param]
+class TestByFromDlpack(ImporterContract):
+    name = "paddle"
+    door = staticmethod(lambda tensor: paddle.utils.dlpack.from_dlpack(Shown(tensor)))
+    _loaded = LibraryContract._loaded
+    shares = LibraryContract.shares
 
 
-class TestTheRecordIsWhatTheImporterDoes:
-    @pytest.mark.parametrize("dtype", DTYPES)
-    def test_dtypes(self, own_door, dtype):
-        tensor = every_byte(dtype)
-        if dtype in ACCEPTS.dtypes:
-            x = own_door(tensor)
-            info = LIBRARY.describe(x)
-            assert (info.dtype, info.data) == (tensor.dtype, tensor.data)
-            assert x.stop_gradient
-        else:
-            with pytest.raises(Unimplemented, match=r"illegal|Unsupported|not supported"):
-                own_door(tensor)
+def test_uint16_is_bfloat16_by_name_only():
+    x = paddle.utils.dlpack.from_dlpack(Shown(every_byte("uint16")))
+    assert str(x.dtype) == "paddle.bfloat16"
+    assert x.dtype == paddle.uint16 != paddle.bfloat16
 
-    def test_uint16_is_bfloat16_by_name_only(self, own_door):
-        x = own_door(every_byte("uint16"))
-        assert str(x.dtype) == "paddle.bfloat16"
-        assert x.dtype == paddle.uint16 != paddle.bfloat16
 
-    @pytest.mark.parametrize("layout", layouts())
-    def test_strides_and_alignment(self, own_door, layout):
-        array = layouts()[layout]
-        x = own_door(described(array))
-        if layout == "negative":
-            with pytest.raises(MemoryError):
-                x.numpy()
-            assert "negative strides" in ab.explain(array, "paddle").why
-            return
-        assert same(x.numpy(), array)
-        assert same((x + 1).numpy(), array + 1)
-        assert same(x.flatten().numpy(), array.flatten())
-        assert same(paddle.transpose(x, list(range(array.ndim))[::-1]).numpy(), array.T)
-        assert np.isclose(float(x.sum()), array.sum())
-        if array.size:
-            assert x.data_ptr() == array.ctypes.data
-        assert ab.explain(array, "paddle").kind == "view"
-
-    def test_rank(self, own_door):
-        most = ACCEPTS.ndim[1]
-        array = np.arange(2.0**most).reshape((2,) * most).T
-        assert same(own_door(described(array)).numpy(), array)
-        with pytest.raises(RuntimeError, match="dimension"):
-            own_door(described(array[None]))
-
-    def test_readonly_is_lost(self, own_door):
-        array = np.arange(3.0)
-        own_door(described(array, readonly=True))[0] = 7.0
-        assert array[0] == 7
-        assert not ACCEPTS.readonly
-
-    @pytest.mark.parametrize("kind", ["ONEAPI", "METAL", "ROCM"])
-    def test_other_devices_are_refused(self, own_door, kind):
-        with pytest.raises(Unimplemented, match="Place is not supported"):
-            own_door(described(np.ones(3), device=Device(DeviceType[kind], 0)))
-        assert DeviceType[kind] not in ACCEPTS.devices
-
-    def test_byte_offset_is_ignored(self):
-        """Why arraybridge folds it into the pointer."""
-        managed = Managed(byte_offset=8)
-        x = paddle.utils.dlpack.from_dlpack(managed.capsule())
-        assert x.data_ptr() == managed.struct.dl_tensor.data
-
-    def test_a_tensor_without_a_context_is_never_deleted(self):
-        """Why arraybridge gives every tensor one."""
-        managed = Managed()
-        x = paddle.utils.dlpack.from_dlpack(managed.capsule())
-        del x
-        gc.collect()
-        assert managed.deleted == 0
+def test_why_arraybridge_folds_the_offset_and_gives_every_tensor_a_context():
+    managed = Managed(byte_offset=8)
+    x = paddle.utils.dlpack.from_dlpack(managed.capsule())
+    assert x.data_ptr() == managed.struct.dl_tensor.data
+    del x
+    gc.collect()
+    assert managed.deleted == 0
 
 
 def test_byte_offset_is_folded_into_the_pointer():
@@ -256,18 +200,3 @@ def test_threads_that_convert_to_paddle():
         """),
         flags=(),
     )
-
-
-def test_what_paddle_releases_goes_at_the_next_bytecode(own_door):
-    class Owner(np.ndarray):
-        pass
-
-    array = np.arange(12.0).view(Owner)
-    owner = weakref.ref(array)
-    x = own_door(described(array))
-    del array
-    gc.collect()
-    assert owner() is not None
-    del x
-    gc.collect()
-    assert owner() is None

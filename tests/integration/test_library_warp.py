@@ -11,7 +11,13 @@ import arraybridge as ab  # noqa: E402
 from tests.support.arrays import layouts, same  # noqa: E402
 from tests.support.processes import run_python  # noqa: E402
 
+from .contract import LibraryContract  # noqa: E402
+
 pytestmark = pytest.mark.heavy
+
+
+class TestWarp(LibraryContract):
+    name = "warp"
 
 
 @wp.kernel
