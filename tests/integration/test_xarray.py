@@ -25,7 +25,7 @@ LIBRARIES = [pytest.param(name, marks=needs(name)) for name in ("numpy", "torch"
 
 @pytest.mark.parametrize(("library", "least"), [("torch", 37)])
 def test_xarrays_own_duck_array_tests(library, least):
-    """Of 98, 37 on PyTorch; 88 when the namespace had NumPy's extras, and dtypes passed for NumPy's."""
+    """Of 98, 37 on PyTorch; 88 when the namespace had NumPy's extras, dtypes that NumPy reads."""
     pytest.importorskip(library)
     from tests.downstream.__main__ import run
     from tests.downstream.suites import SUITES
