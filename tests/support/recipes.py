@@ -1,4 +1,4 @@
-"""How the arguments of a function are drawn: data types, shapes, values and options, as NumPy's.
+"""How the arguments of a function are drawn: data types, shapes and values, as NumPy's.
 
 A recipe takes a `Pick` and gives a `Call`. Arrays are NumPy's and dtypes are ``numpy.dtype``; each
 namespace gets its own in their places. Values come from small pools by domain, so that results
@@ -8,7 +8,6 @@ are exact or well conditioned; infinities, NaN and signed zeros are in `special_
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,10 +124,8 @@ class Pick:
         """A data type of the row's; one that promotes with ``like``."""
         return self.one_of(*(same_kind(like, self.names) if like else self.names))
 
-    def shape(self, least: int = 0) -> tuple[int, ...]:
-        """A shape of so many axes or more."""
-        shapes = [(), (5,), (2, 3), (2, 3, 2)] if self.few else SHAPES
-        return self.one_of(*(shape for shape in shapes if len(shape) >= least))
+    def shape(self) -> tuple[int, ...]:
+        return self.one_of(*[(), (5,), (2, 3), (2, 3, 2)] if self.few else SHAPES)
 
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Two shapes that broadcast."""
@@ -136,15 +133,6 @@ class Pick:
 
     def array(self, shape: Any, domain: str = "any", name: str | None = None) -> np.ndarray:
         return values(self.rng, name or self.dtype(), shape, domain)
-
-    def options(self, x: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Keywords, each left out now and then."""
-        drawn = {}
-        for name, option in options.items():
-            value = option(self, x)
-            if value is not OMITTED and self.one_of(True, True, False):
-                drawn[name] = value
-        return drawn
 
 
 SHAPES = [(), (1,), (5,), (0,), (2, 3), (1, 4), (2, 3, 2), (3, 1, 2), (2, 0, 3), (1, 2, 1, 3)]
@@ -161,77 +149,15 @@ BROADCASTING = [
     ((3, 1, 2), (1,)),
 ]
 
-OMITTED = object()
 Recipe = Callable[[Pick], Call]
-Option = Callable[[Pick, Any], Any]
 
 
-# Options.
+def one(domain: str = "any") -> Recipe:
+    """An array."""
+    return lambda pick: Call((pick.array(pick.shape(), domain),), {})
 
 
-def choice(*options: Any) -> Option:
-    return lambda pick, x: pick.one_of(*options)
-
-
-flag = choice(True, False)
-
-
-def axis(pick: Pick, x: np.ndarray) -> Any:
-    """One axis."""
-    return pick.one_of(*range(-x.ndim, x.ndim)) if x.ndim else OMITTED
-
-
-def axes(pick: Pick, x: np.ndarray) -> Any:
-    """None, one axis or several."""
-    if not x.ndim:
-        return None
-    several = [tuple({a % x.ndim: a for a in pair}.values()) for pair in product(*_pairs(x.ndim))]
-    return pick.one_of(None, 0, -1, *several)
-
-
-def _pairs(ndim: int) -> tuple[list[int], list[int]]:
-    return list(range(ndim)), list(range(-ndim, 0))
-
-
-def wider(pick: Pick, x: np.ndarray) -> Any:
-    """A dtype to sum in."""
-    among = [n for n in DATA_TYPES if promoted(n, x.dtype.name) == n and BITS[n] >= 32]
-    return np.dtype(pick.one_of(*among)) if among else OMITTED
-
-
-def any_dtype(pick: Pick, x: Any) -> Any:
-    return np.dtype(pick.one_of(*pick.names))
-
-
-# Recipes.
-
-
-def one(domain: str = "any", *, least: int = 0, **options: Option) -> Recipe:
-    """An array, and keywords."""
-
-    def recipe(pick: Pick) -> Call:
-        x = pick.array(pick.shape(least), domain)
-        return Call((x,), pick.options(x, options))
-
-    return recipe
-
-
-def filled(domain: str = "any", **options: Option) -> Recipe:
-    """As `one`, of extents that are not 0."""
-
-    def recipe(pick: Pick) -> Call:
-        x = pick.array(tuple(max(extent, 1) for extent in pick.shape()), domain)
-        return Call((x,), pick.options(x, options))
-
-    return recipe
-
-
-def nothing(*_: Any) -> Call:
-    """No arguments."""
-    return Call((), {})
-
-
-def two(first: str = "any", second: str | None = None, *, scalars: bool = True) -> Recipe:
+def two(first: str = "any", second: str | None = None) -> Recipe:
     """Two arrays that broadcast, of data types that promote; or one of them a scalar."""
     second = second or first
 
@@ -243,9 +169,9 @@ def two(first: str = "any", second: str | None = None, *, scalars: bool = True) 
         name = pick.dtype()
         other = pick.dtype(like=name) if form == "arrays" else name
         x1, x2 = pick.array(left, first, name), pick.array(right, second, other)
-        if scalars and form == "scalar":
+        if form == "scalar":
             return Call((x1, _scalar(pick.array((), second, name))), {})
-        if scalars and form == "reflected":
+        if form == "reflected":
             return Call((_scalar(pick.array((), first, name)), x2), {})
         return Call((x1, x2), {})
 
@@ -255,52 +181,3 @@ def two(first: str = "any", second: str | None = None, *, scalars: bool = True) 
 def _scalar(x: np.ndarray) -> Any:
     """A Python scalar; not one of uint64 alone, which JAX cannot trace."""
     return min(x.item(), 2**63 - 1) if x.dtype.kind == "u" else x.item()
-
-
-# Matrices.
-
-STACKS = [(), (2,), (1, 3)]
-
-
-def matrices(**options: Option) -> Recipe:
-    """Matrices of any number of rows and columns."""
-
-    def recipe(pick: Pick) -> Call:
-        x = matrix(pick)
-        return Call((x,), pick.options(x, options))
-
-    return recipe
-
-
-def matrix(pick: Pick, domain: str = "any") -> np.ndarray:
-    stack = pick.one_of(*(STACKS[:2] if pick.few else STACKS))
-    extents = pick.one_of((2, 3), (3, 2), (3, 3), *([] if pick.few else [(1, 4), (1, 1), (4, 2)]))
-    return pick.array((*stack, *extents), domain)
-
-
-def square(pick: Pick, name: str | None = None) -> np.ndarray:
-    """Square matrices that are well conditioned: the diagonal outweighs the rest."""
-    stack = pick.one_of(*(STACKS[:2] if pick.few else STACKS))
-    n = pick.one_of(2, 3) if pick.few else pick.one_of(1, 2, 3, 4)
-    x = pick.array((*stack, n, n), "within one", name)
-    return x + np.asarray(pick.one_of(5, -5) * np.eye(n), x.dtype)
-
-
-def squares(**options: Option) -> Recipe:
-    def recipe(pick: Pick) -> Call:
-        x = square(pick)
-        return Call((x,), pick.options(x, options))
-
-    return recipe
-
-
-def symmetric(*, positive: bool = False, **options: Option) -> Recipe:
-    """Symmetric (Hermitian) matrices; positive definite ones."""
-
-    def recipe(pick: Pick) -> Call:
-        x = square(pick)
-        adjoint = np.conj(np.swapaxes(x, -1, -2))
-        x = (x @ adjoint if positive else (x + adjoint) / 2).astype(x.dtype)
-        return Call((x,), pick.options(x, options))
-
-    return recipe

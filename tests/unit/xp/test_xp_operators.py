@@ -81,7 +81,7 @@ def sides(x: np.ndarray, number: int) -> tuple[Any, Any]:
 
 def check(namespace: Namespace, found: Any, expected: np.ndarray, row: Any, call: Call) -> None:
     row.equal(namespace.left(found), expected, call)
-    assert namespace.dtype_name(found) == checks.dtype_of(row.gives, expected, call, {})
+    assert namespace.dtype_name(found) == checks.dtype_of(row.gives, call)
 
 
 def check_reflected(namespace: Namespace, op: Any, row: Any, call: Call) -> None:
@@ -95,7 +95,7 @@ def check_reflected(namespace: Namespace, op: Any, row: Any, call: Call) -> None
 def check_in_place(namespace: Namespace, op: Any, row: Any, call: Call) -> None:
     """With a left operand of the result's shape and dtype; only that Array changes, and stays."""
     expected = np.asarray(row.expected(call))
-    dtype = checks.dtype_of(row.gives, expected, call, {})
+    dtype = checks.dtype_of(row.gives, call)
     left = call.args[0]
     if op.name != "matmul":
         left = np.broadcast_to(left, expected.shape).astype(dtype)
