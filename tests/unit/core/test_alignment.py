@@ -47,60 +47,26 @@ WORK = {
     "torch": """
 import torch
 crossed("torch", "bool int8 int16 int32 int64 float16 float32 float64 complex64 complex128", [
-    lambda x: x[0, :1].expand(2).contiguous(),
     lambda x: x[0, :1].expand(1000).contiguous(),
     lambda x: x.T.contiguous(),
-    lambda x: x.sum(0),
     lambda x: torch.where(x != 0, x, x),
-    lambda x: x.repeat(2, 2),
     lambda x: x.any(),
-    lambda x: x.tril(),
     lambda x: x * x,
-    lambda x: x.clone().copy_(x),
     lambda x: x.gather(1, torch.zeros(4, 3, dtype=torch.int64)),
-    lambda x: x.unfold(1, 3, 1).contiguous(),
-    lambda x: x.to(torch.float64) @ x.T.to(torch.float64) if not x.is_complex() else x @ x.T,
 ], lambda r: r.numpy())
-""",
-    "array_api_strict": """
-import array_api_strict as xp
-crossed("array_api_strict", "int8 int32 float32 float64 complex64 complex128",
-        [lambda x: x + x, lambda x: x @ x.T, lambda x: x.T], np.asarray)
-""",
-    "pyarrow": """
-import pyarrow as pa
-def twice(x):
-    flat = pa.Array.from_buffers(x.type, x.size, [None, pa.py_buffer(x)])
-    return pa.compute.add(flat, flat)
-import pyarrow.compute
-crossed("pyarrow", "int8 int16 int32 int64 float32 float64",
-        [lambda x: x, twice], lambda r: r.to_numpy())
 """,
     "paddle": """
 import paddle
 crossed("paddle", "int32 int64 float32 float64 complex64 complex128", [
-    lambda x: x[0, :1].expand([2]).contiguous(),
     lambda x: x.T.contiguous(),
     lambda x: x.flip(1),
-    lambda x: x.tile([2, 2]),
     lambda x: x + x,
     lambda x: x @ x.T,
     lambda x: x.any(),
 ], lambda r: r.numpy())
 """,
-    "warp": """
-import warp as wp
-crossed("warp", "int8 int16 int32 int64 float32 float64", [
-    lambda x: wp.clone(x),
-    lambda x: x.transpose().contiguous(),
-    lambda x: x[:, ::2].contiguous(),
-], lambda r: r.numpy())
-""",
 }
-CASES = [
-    pytest.param(name, marks=pytest.mark.heavy if name in ("paddle", "warp") else ())
-    for name in WORK
-]
+CASES = [pytest.param(name, marks=pytest.mark.heavy if name == "paddle" else ()) for name in WORK]
 
 
 @pytest.mark.parametrize("name", CASES)

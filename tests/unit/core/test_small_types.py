@@ -51,11 +51,7 @@ def test_jax_and_numpy(name: str) -> None:
     for make, source, to, expected in (
         (ab.convert, there, "numpy", here),
         (ab.convert, ab.from_dlpack(there), "numpy", here),
-        (ab.convert, here, "jax", there),
-        (ab.convert, here[:, ::-1], "jax", there[:, ::-1]),
         (ab.convert, here.T, "jax", there.T),
-        (ab.convert, ab.from_dlpack(here), "jax", there),
-        (lambda x, to: ab.asarray(x, like=to), there, "numpy", here),
         (lambda x, to: ab.asarray(x, like=to), here, "jax", there),
     ):
         for _ in range(2):
@@ -77,10 +73,6 @@ def test_what_jax_packs(name: str) -> None:
     assert made.flags.writeable
     with pytest.raises(ab.ConversionError, match=r"copy=False, but its elements are packed"):
         ab.convert(x, "numpy", copy=False)
-    with pytest.raises(ab.ConversionError, match=r"copy=False, but its elements are packed"):
-        held.__dlpack__(max_version=(1, 0), copy=False)
-    assert ab.contiguous(x) is x
-    assert ab.contiguous(held) is held
     told = ab.inspect(held.__dlpack__(max_version=(1, 0)))
     assert (told.dtype_name, told.shape) == (name, (2, 3))
     ab.copyto(made, x[::-1])
@@ -88,23 +80,6 @@ def test_what_jax_packs(name: str) -> None:
     wide = ab.convert(x, "torch", dtype="float32", casting="unsafe")
     assert wide.tolist() == here.astype("f4").tolist()
     assert ab.convert(here.astype("f4"), "jax", dtype=name, casting="unsafe").dtype == here.dtype
-    gone = x + x if name != "float4_e2m1fn" else jnp.array(x, copy=True)
-    gone.delete()
-    with pytest.raises(ab.ConversionError, match="deleted"):
-        ab.convert(gone, "numpy")
-
-
-@pytest.mark.parametrize("name", PACKED)
-def test_a_legacy_capsule_would_say_packed(name: str) -> None:
-    x = ab.from_dlpack(of(name))
-    assert ab.inspect(x.__dlpack__(max_version=(1, 0))).padded
-    for version in (None, (0, 8)):
-        with pytest.raises(ab.ConversionError, match=r"cannot express that each .* takes a byte"):
-            x.__dlpack__(max_version=version)
-    dtype = ab.dlpack.DataType.named(name)
-    tensor = ab.dlpack.ManagedTensor.allocate((3,), dtype, padded=True)
-    with pytest.raises(BufferError, match="padded"):
-        tensor.__dlpack__()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -61,23 +61,6 @@ def test_classes_of_every_kind_are_collected():
     assert sum(ref() is not None for ref in left) == 0
 
 
-def test_a_class_is_asked_about_once():
-    asked = []
-
-    def find(cls):
-        asked.append(cls)
-        return cls.__name__
-
-    cache = TypeCache(find)
-    passing = type("Passing", (), {})
-    for cls in (int, passing, np.ndarray):
-        assert [cache[cls] for _ in range(3)] == [cls.__name__] * 3
-    assert asked == [int, passing, np.ndarray]
-    cache.clear()
-    assert [cache[cls] for cls in (int, passing)] == ["int", "Passing"]
-    assert len(asked) == 5
-
-
 def test_what_is_found_while_all_is_forgotten_is_not_kept():
     """A library that another thread registers meanwhile was not asked."""
     asked = []
