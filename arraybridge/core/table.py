@@ -190,45 +190,32 @@ class Entry:
 
 def _signer(source: Library, target: Library, request: Request) -> Callable[[Any], Hashable]:
     """Return the key of arrays: the signature, and all else that decides for a request."""
-    accepts, state, modes = target.accepts, target.state, target.modes
-    signature, pointer = source.signature, source.pointer
-    aligned = accepts.alignment > 1 or bool(accepts.aligned and not source.signs_alignment)
-    aligned = aligned and source is not target
-    by_layout = (
+    accepts, most = target.accepts, max(64, target.accepts.alignment)
+    parts: list[Callable[[Any], Hashable]] = [source.signature]
+
+    def described(x: Any) -> Hashable:
+        return described_key(source.describe(x), most)
+
+    if (
         (request.cast is not None and request.cast.order is not None)
         or accepts.largest < UNLIMITED
         or type(target).accepts_of is not Library.accepts_of
         or ((accepts.strides == "c" or request.contiguous) and not source.signs_layout)
-    )
-    most = max(64, accepts.alignment)
-    plain, layout = signature, source.layout
-    if by_layout and layout is not None and not aligned:
-
-        def signature(x: Any) -> Hashable:
-            return plain(x), layout(x)
-
-    elif by_layout or (aligned and pointer is None):
-
-        def signature(x: Any) -> Hashable:
-            return described_key(source.describe(x), most)
-
-        aligned = False
-    mutable = accepts.immutable and not request.share and request.copy is None
-    if not (aligned or mutable):
-        decide = [function for function in (state, modes) if function is not None]
-        return with_state(signature, decide[0]) if len(decide) == 1 else signature
-
-    def sign(x: Any) -> Hashable:
-        address = pointer(x) if aligned and pointer is not None else 0
-        return (
-            signature(x),
-            min(address & -address, most),
-            mutable and source.may_change(x),
-            state and state(),
-            modes and modes(),
-        )
-
-    return sign
+    ):
+        parts = [described] if source.layout is None else [*parts, source.layout]
+    needs_alignment = accepts.alignment > 1 or (accepts.aligned and not source.signs_alignment)
+    if needs_alignment and source is not target and parts[0] is not described:
+        pointer = source.pointer
+        if pointer is None:
+            parts = [described]
+        else:
+            parts.append(lambda x: min((address := pointer(x)) & -address, most))
+    if accepts.immutable and not request.share and request.copy is None:
+        parts.append(source.may_change)
+    states = [state for state in (target.state, target.modes) if state is not None]
+    if len(parts) == 1 and len(states) <= 1:
+        return with_state(parts[0], states[0]) if states else parts[0]
+    return lambda x: (*[part(x) for part in parts], *[state() for state in states])
 
 
 def run_of(
