@@ -96,11 +96,11 @@ def _of_numbers(
     """Make an array of nested numbers, and return the cast that remains to be done."""
     numpys = library_named("numpy").native_namespace()
     own = library.native_namespace()
-    if cast is None:
+    dtype = None if cast is None else cast.dtype
+    if cast is None or dtype is None:  # the library decides, and a table casts what it made
         made = library.from_python(obj) if own is None else own.asarray(obj)
-        return numpys.asarray(obj) if made is None else made, None
-    dtype = cast.dtype
-    if dtype is None or cast.casting in ("unsafe", "same_value") or kind > kind_of(dtype):
+        return numpys.asarray(obj) if made is None else made, cast
+    if cast.casting in ("unsafe", "same_value") or kind > kind_of(dtype):
         return numpys.asarray(obj), cast  # NumPy's own data types hold the numbers exactly
     # As Python's numbers, which NumPy checks; it wraps its own.
     return numpys.asarray(_plain(obj), dtype=numpy_dtype(dtype)), None

@@ -138,6 +138,15 @@ def test_a_table_of_data_types():
     assert ab.asarray(VALUES > 0, like="numpy", dtype=table).dtype == "bool"
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_table_of_data_types_casts_what_the_library_makes_of_numbers(library):
+    for numbers in ([1.5], [1, 2]):
+        usual = ab.inspect(ab.asarray(numbers, like=library)).dtype
+        assert ab.inspect(ab.asarray(numbers, like=library, dtype={})).dtype == usual
+        found = ab.asarray(numbers, like=library, dtype={usual.name: "uint8"}, casting="unsafe")
+        assert ab.inspect(found).dtype.name == "uint8"
+
+
 HEAVY = ("tensorflow", "paddle", "mlx", "warp")
 NO_NUMBERS = {
     "a generator": lambda: (i for i in range(3)),
