@@ -30,14 +30,15 @@ class Argument:
     """An array argument: `given` by the caller, `native` inside it, `seen` by the function.
 
     `layout` and `writes` are those of `seen` before the call; `writes` is None if nothing counts
-    them.
+    them. `writable` is the copy of which `seen` is a read-only view.
     """
 
-    __slots__ = ("given", "layout", "native", "seen", "writes")
+    __slots__ = ("given", "layout", "native", "seen", "writable", "writes")
 
     def __init__(self, given: Any, native: Any, seen: Any) -> None:
         self.given, self.native, self.seen = given, native, seen
         self.layout: Any = None
+        self.writable: np.ndarray | None = None
         self.writes: int | None = None
 
     def is_copy(self) -> bool:
@@ -93,10 +94,10 @@ class Call:
             adapted.note(error, "an argument", native)
             raise
         argument = Argument(x, native, seen)
-        self.arrays[id(x)] = self.arrays[id(seen)] = argument
         if seen is not native and not is_capsule(x):
             self._watch(argument)
-        return seen
+        self.arrays[id(x)] = self.arrays[id(argument.seen)] = argument
+        return argument.seen
 
     def _watch(self, argument: Argument) -> None:
         """Make sure that a write to the copy of an argument is noticed, if its library helps."""
@@ -104,7 +105,8 @@ class Call:
         argument.layout = _layout(seen)
         if type(seen) is np.ndarray:
             if seen.flags.writeable and argument.is_copy():
-                seen.flags.writeable = False
+                argument.writable, argument.seen = seen, seen.view()
+                argument.seen.flags.writeable = False
                 self.readonly = True
             return
         argument.writes = _writes_to(seen)
@@ -127,10 +129,14 @@ class Call:
         if known.is_array is False or not known.in_memory or not is_array(x):
             return x
         goal = self.goal
+        argument = self.arrays.get(id(x))
+        if argument is not None and argument.seen is not x:
+            argument = None
+        if argument is not None and argument.writable is not None and argument.layout == _layout(x):
+            x = argument.writable
         if goal is None:
             return x
-        argument = self.arrays.get(id(x))
-        if argument is not None and argument.seen is x and _is_view(argument):
+        if argument is not None and _is_view(argument):
             given = argument.given
             if self.adapted.result == "caller" or RECOGNIZED[type(given)].array_type == goal:
                 return given

@@ -112,6 +112,14 @@ def test_casts_are_copies():
     assert x.tolist() == [0, 2, 4]
 
 
+def test_returned_copies_are_writable():
+    x = np.arange(3.0)
+    copy, _ = ab.adapt("numpy", dtype="float32")(lambda x: (x, x.sum()))(x)
+    copy += 1
+    assert copy.tolist() == [1, 2, 3]
+    assert x.tolist() == [0, 1, 2]
+
+
 def test_numba():
     @ab.adapt("numpy")
     @numba.njit
