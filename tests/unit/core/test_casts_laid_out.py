@@ -54,20 +54,6 @@ class TestTorch:
         assert torch.equal(both, x.half())
 
 
-def test_unify_casts_every_array():
-    x, y = np.arange(3), ab.from_dlpack(np.ones((2, 3)))
-    xp, a, (b, n), c = ab.unify(x, [y, 3], np.ones(1, "f2"), dtype="float32", order="F")
-    assert (a.dtype, b.dtype, c.dtype, n) == (np.float32, np.float32, np.float32, 3)
-    assert b.flags.f_contiguous
-    assert xp is ab.namespace(x)
-    _, d = ab.unify(y, dtype="float16")
-    assert type(d) is type(y)
-    assert str(d.dtype) == "float16"
-    with pytest.raises(ab.ConversionError, match="casting='same_kind'"):
-        ab.unify(x, y, dtype=int)
-    assert ab.unify(x, dtype=int)[1] is x
-
-
 def test_a_mapping_casts_some_data_types_alone():
     wide, index = np.arange(3.0), np.arange(3)
     table = {"float64": np.float32, int: "int32"}

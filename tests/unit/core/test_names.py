@@ -46,18 +46,6 @@ def test_the_name_spelled_most_alike_is_suggested(begin, given, meant, keyword):
     assert "did you mean" not in str(told.value)
 
 
-@pytest.mark.parametrize("library", ["torch", "jax", "array_api_strict"])
-def test_unify_takes_a_name_or_a_module_for_the_model(library):
-    module = pytest.importorskip(library)
-    x, y = np.ones((2, 3), "f4"), ab.from_dlpack(np.zeros(3, "f4"))
-    for like in (library, module):
-        xp, a, [b, n], s = ab.unify(x, [y, 3], "text", like=like)
-        assert xp is ab.namespace(a)
-        assert ab.inspect(a).library == ab.inspect(b).library == library
-        assert (n, s) == (3, "text")
-    assert ab.unify(3, like=library)[1] == 3
-
-
 def devices():
     """Objects of every light library for the CPU."""
     yield from ("cpu", ab.Device("cpu"), (1, 0), ab.DeviceType.CPU)

@@ -3,7 +3,6 @@
 import gc
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import arraybridge as ab
@@ -43,16 +42,6 @@ def test_torchs_tensors_without_a_shape(make, message):
                 way()
         assert ab.convert(torch.ones(2), "numpy").sum() == 2  # which records the fast path
         ab.from_dlpack(torch.ones(2))
-
-
-@pytest.mark.parametrize("kind", [pa.int32(), pa.float64(), pa.bool_()], ids=str)
-def test_arrows_arrays_without_buffers(kind):
-    x = pa.Array.from_buffers(kind, 0, [None, None])
-    for taken in (x, pa.chunked_array([x]), pa.chunked_array([x, x])):
-        assert ab.inspect(taken).shape == (0,)
-        for to in ("numpy", "torch"):
-            assert ab.convert(taken, to).shape == (0,)
-            assert ab.explain(taken, to).kind != "refuse"
 
 
 class Contradictory:

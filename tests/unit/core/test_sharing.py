@@ -23,7 +23,6 @@ TARGETS = [
     pytest.param("jax"),
     pytest.param("tensorflow", marks=pytest.mark.heavy),
 ]
-SOURCES = ["numpy", "torch", "memory", "capsule", "Array"]
 
 
 @pytest.fixture(params=TARGETS)
@@ -37,44 +36,8 @@ def memory(offset: int = 0, shape=(4, 6)) -> np.ndarray:
     return aligned(np.ones(shape, "f4"), offset)
 
 
-def source_of(library: str, x: np.ndarray):
-    if library == "memory":
-        return ab.from_pointer(x.ctypes.data, x.shape, "float32", device="cpu", owner=x)
-    if library == "capsule":
-        return x.__dlpack__(max_version=(1, 0))
-    if library == "Array":
-        return ab.from_dlpack(ab.convert(x, "torch"))
-    pytest.importorskip(library)
-    return ab.convert(x, library)
-
-
 def address(x) -> int:
     return ab.inspect(x).pointer
-
-
-@pytest.mark.parametrize("offset", [0, 4, 16, 32])
-@pytest.mark.parametrize("library", SOURCES)
-def test_what_is_writable_is_copied_at_any_alignment(target, library, offset):
-    x = memory(offset)
-    route = ab.explain(source_of(library, x), target)
-    assert (route.kind, route.nbytes) == ("kernel", x.nbytes)
-    assert "never change" in route.why
-    for _ in range(2):  # the first call and a later one
-        j = ab.convert(source_of(library, x), target)
-        assert address(j) != x.ctypes.data
-        x[:] = 7
-        np.testing.assert_array_equal(np.asarray(j), 1)
-        x[:] = 1
-
-
-@pytest.mark.parametrize("library", SOURCES)
-def test_the_view_is_there_for_the_asking(target, library):
-    x = memory()
-    assert ab.explain(source_of(library, x), target, copy=False).kind == "view"
-    j = ab.convert(source_of(library, x), target, copy=False)
-    assert address(j) == x.ctypes.data
-    x[:] = 7
-    np.testing.assert_array_equal(np.asarray(j), 7)
 
 
 def test_memory_of_immutable_arrays_is_shared(target):
