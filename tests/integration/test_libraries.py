@@ -22,3 +22,19 @@ class TestTorch(LibraryContract):
 @pytest.mark.usefixtures("x64")
 class TestJax(LibraryContract):
     name = "jax"
+
+
+@needs("array_api_strict")
+class TestStrict(LibraryContract):
+    name = "array_api_strict"
+
+
+@needs("PIL")
+class TestPillow(LibraryContract):
+    name = "pillow"
+
+
+@needs("onnxruntime")
+@pytest.mark.heavy
+class TestOnnxRuntime(LibraryContract):
+    name = "onnxruntime"
