@@ -13,14 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Whole parts of the repository; 28,000 is the aim for the package and for its tests.
-TOTALS = {"package": 30_850, "tests": 35_000, "benchmarks": 5_000, "targets of make": 14}
+TOTALS = {"package": 30_850, "tests": 34_000, "benchmarks": 5_000, "targets of make": 14}
 #: Room -> lines of .py, .c and .h, blank ones and docstrings included.
 ROOMS = {
     "arraybridge": 3_353,
-    "arraybridge/adapting": 433,
+    "arraybridge/adapting": 439,
     "arraybridge/array": 1_791,
     "arraybridge/cli": 274,
-    "arraybridge/core": 3_981,
+    "arraybridge/core": 3_968,
     "arraybridge/dlpack": 2_052,
     "arraybridge/libraries": 2_007,
     "arraybridge/libraries/array_api_strict": 352,
@@ -42,26 +42,26 @@ ROOMS = {
     "tests/docs": 1_095,
     "tests/downstream": 612,
     "tests/gpu": 910,
-    "tests/integration": 3_344,
+    "tests/integration": 3_318,
     "tests/matrix": 1_900,
     "tests/pictures": 460,
     "tests/processes": 1_585,
     "tests/properties": 478,
     "tests/release": 580,
     "tests/simt": 3_069,
-    "tests/support": 5_492,
+    "tests/support": 4_437,
     "tests/typing": 165,
-    "tests/unit": 2_172,
-    "tests/unit/adapt": 977,
+    "tests/unit": 2_040,
+    "tests/unit/adapt": 985,
     "tests/unit/array": 1_021,
     "tests/unit/audit": 442,
     "tests/unit/cli": 258,
-    "tests/unit/core": 3_601,
+    "tests/unit/core": 3_124,
     "tests/unit/dlpack": 1_325,
     "tests/unit/kernels": 1_189,
     "tests/unit/native": 1_114,
     "tests/unit/protocols": 425,
-    "tests/unit/xp": 2_154,
+    "tests/unit/xp": 2_138,
 }  # fmt: skip
 
 
