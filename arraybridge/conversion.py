@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dlpack
 from .core.library import Library
-from .core.records import ConversionError, Route, TensorInfo, of_native
+from .core.records import ConversionError, Route, TensorInfo, amended, of_native
 from .core.registry import KNOWN, RECORDS, TypeRecord, library_named
 from .core.request import Cast, Request, request_of
 from .core.table import MOST, Entry, entry_of, front
@@ -226,9 +226,9 @@ def explained(x: Any, entry: Entry | Deferred | Unwrapped) -> Route:
     array, inner = opened(x, entry)
     route = inner.plan(array)
     if array is not x and inner.source is inner.target and route.kind == "view":
-        route = route.of(why=f"it is inside the {type(x).__name__}")
+        route = amended(route, why=f"it is inside the {type(x).__name__}")
     if route.kind == "refuse" and hasattr(type(x), "__arraybridge__"):
-        route = route.of(why=of_native(route.why))
+        route = amended(route, why=of_native(route.why))
     return route
 
 

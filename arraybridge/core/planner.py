@@ -19,6 +19,7 @@ from .records import (
     Kind,
     Route,
     TensorInfo,
+    amended,
     dense_like,
     layout_objection,
     no_copy_allowed,
@@ -43,7 +44,7 @@ def plan(
     axes.
     """
     same = source is target if same is None else same
-    return _Planning(info, source, target, request, edges, same).plan().of(info=info)
+    return amended(_Planning(info, source, target, request, edges, same).plan(), info=info)
 
 
 def unavailable(info: TensorInfo) -> str | None:
@@ -112,7 +113,7 @@ class _Planning(NamedTuple):
                 return found
             if self.request.copy is not False and axes == tuple(range(s.ndim)):
                 if found.kind == "view":
-                    found = self.as_it_is(True).of(why=layout_change(s, cast))
+                    found = amended(self.as_it_is(True), why=layout_change(s, cast))
                 if found.kind != "refuse" and (self.makes_c_order(found) or has_order(s, axes)):
                     return found
         return self.cast(cast, wanted, axes)

@@ -546,14 +546,6 @@ class Route(_Route):
     #: The conversion, a function of the array.
     run: Callable[[Any], Any] | None = None
 
-    def of(self, **fields: Any) -> Route:
-        """Return the same route with other fields or attributes."""
-        made = self._replace(**{k: v for k, v in fields.items() if k in self._fields})
-        made.__dict__.update(
-            self.__dict__, **{k: v for k, v in fields.items() if k not in self._fields}
-        )
-        return made
-
     def __reduce__(self) -> tuple[Any, ...]:  # without what only this process can run
         return Route, tuple(self)
 
@@ -564,6 +556,15 @@ class Route(_Route):
         from ..notebook import table
 
         return table(self._asdict())
+
+
+def amended(route: Route, **fields: Any) -> Route:
+    """Return a route with other fields or attributes."""
+    made = route._replace(**{k: v for k, v in fields.items() if k in route._fields})
+    made.__dict__.update(
+        route.__dict__, **{k: v for k, v in fields.items() if k not in route._fields}
+    )
+    return made
 
 
 class ConversionError(BufferError, ValueError):
