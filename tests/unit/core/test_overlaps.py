@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
+import array_api_strict
+import jax
 import numpy as np
 import pytest
 
@@ -128,3 +131,67 @@ class TestDestinationsThatOverlapThemselves:
             with pytest.raises(ab.ConversionError, match="share memory"):
                 write(make(windows), x)
         assert not memory.any()
+
+
+#: Arrays of a library, of one and the same Array or of two over its memory.
+ARRAYS = [*product(OVER, (False, True)), ("array_api_strict", False)]
+
+
+class TestArrays:
+    """``x[...] = `` and ``x[...] += ``, of one Array and of two over the same memory."""
+
+    def arrays(self, library: str, shape: tuple[int, ...], two: bool) -> tuple[Any, Any, Any]:
+        """An Array, another or the same over its memory, and how to look at that."""
+        memory = filled(shape)
+        if library in OVER:
+            x = ab.from_dlpack(OVER[library](memory))
+            return x, ab.from_dlpack(OVER[library](memory)) if two else x, lambda: memory
+        make = {"jax": jax.numpy.asarray, "array_api_strict": array_api_strict.asarray}[library]
+        x = ab.from_dlpack(make(memory.astype("f4") if library == "jax" else memory))
+        return x, x, lambda: np.asarray(ab.convert(x, "numpy"))
+
+    @pytest.mark.parametrize("in_place", [False, True])
+    @pytest.mark.parametrize(("library", "two"), [*ARRAYS, ("jax", False)])
+    def test_slices(self, library: str, two: bool, in_place: bool) -> None:
+        count = {"jax": 10, "numpy": 2000}.get(library, 1000)
+        for shape, into, of in pairs(2 + in_place, count // (1 + in_place)):
+            x, y, now = self.arrays(library, shape, two)
+            expected = filled(shape)
+            if in_place:
+                expected[into] -= expected[of].copy()
+                x[into] -= y[of]
+            else:
+                expected[into] = expected[of].copy()
+                x[into] = y[of]
+            assert (now() == expected).all(), (shape, into, of)
+
+    @pytest.mark.parametrize(("library", "two"), ARRAYS)
+    def test_masks_and_index_arrays(self, library: str, two: bool) -> None:
+        rng = np.random.default_rng(0)
+        for _ in range(300):
+            x, y, now = self.arrays(library, (6, 6), two)
+            xp = ab.namespace(x)
+            expected = filled((6, 6))
+            mask = rng.random((6, 6)) < 0.5
+            count = int(mask.sum())
+            expected[mask] = expected.reshape(-1)[::-1][:count].copy()
+            x[xp.asarray(mask)] = xp.reshape(y, (36,), copy=False)[::-1][:count]
+            assert (now() == expected).all()
+            if library != "array_api_strict":  # which has no such __setitem__
+                order = rng.permutation(6)
+                expected[order] = expected[::-1].copy()
+                x[xp.asarray(order), ...] = y[::-1, :]
+                assert (now() == expected).all()
+
+    @pytest.mark.parametrize("library", ["numpy", "torch", "array_api_strict"])
+    def test_masks_that_are_written(self, library: str) -> None:
+        rng = np.random.default_rng(0)
+        for _ in range(200):
+            start = rng.random(9) < 0.5
+            expected = start.copy()
+            expected[start[::-1].copy()] = False
+            memory = start.copy()
+            make = {"array_api_strict": array_api_strict.asarray, **OVER}[library]
+            x = ab.from_dlpack(make(memory))
+            x[x[::-1]] = False
+            assert (np.asarray(ab.convert(x, "numpy")) == expected).all()
