@@ -88,6 +88,19 @@ def test_what_may_change_is_not_shared_with_what_never_does(data):
     assert plan(info(readonly=True), accepts).kind == "view"
 
 
+def test_extents_and_strides_beyond_what_the_target_counts_in():
+    small = ANY._replace(largest=40, strides="any")
+    assert plan(info(strides=(10, 1)), small).kind == "view"
+    for copy in (None, False):
+        route = plan(info(strides=(11, 1)), small, copy=copy)
+        assert route.kind == "refuse"
+        assert "copy=True" in route.why
+    assert plan(info(strides=(11, 1)), small, copy=True).kind == "kernel"
+    for copy in (None, True, False):
+        route = plan(info(shape=(41,), strides=(1,)), small, copy=copy)
+        assert (route.kind, "in parts" in route.why) == ("refuse", True)
+
+
 def test_copy_true_always_copies():
     assert plan(info(), ANY, copy=True).kind == "kernel"
 
