@@ -13,14 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Whole parts of the repository; 28,000 is the aim for the package and for its tests.
-TOTALS = {"package": 30_850, "tests": 34_000, "benchmarks": 5_000, "targets of make": 14}
+TOTALS = {"package": 30_800, "tests": 33_300, "benchmarks": 4_800, "targets of make": 14}
 #: Room -> lines of .py, .c and .h, blank ones and docstrings included.
 ROOMS = {
     "arraybridge": 3_353,
     "arraybridge/adapting": 439,
     "arraybridge/array": 1_791,
     "arraybridge/cli": 274,
-    "arraybridge/core": 3_968,
+    "arraybridge/core": 3_970,
     "arraybridge/dlpack": 2_052,
     "arraybridge/libraries": 2_007,
     "arraybridge/libraries/array_api_strict": 352,
@@ -40,12 +40,12 @@ ROOMS = {
     "kernels/cuda": 3_668,
     "tests": 609,
     "tests/docs": 1_095,
-    "tests/downstream": 612,
+    "tests/downstream": 609,
     "tests/gpu": 910,
-    "tests/integration": 3_318,
+    "tests/integration": 3_327,
     "tests/matrix": 1_900,
     "tests/pictures": 460,
-    "tests/processes": 1_585,
+    "tests/processes": 1_578,
     "tests/properties": 478,
     "tests/release": 580,
     "tests/simt": 3_069,
@@ -56,7 +56,7 @@ ROOMS = {
     "tests/unit/array": 1_021,
     "tests/unit/audit": 442,
     "tests/unit/cli": 258,
-    "tests/unit/core": 3_124,
+    "tests/unit/core": 3_076,
     "tests/unit/dlpack": 1_325,
     "tests/unit/kernels": 1_189,
     "tests/unit/native": 1_114,

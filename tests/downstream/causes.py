@@ -35,9 +35,6 @@ CAUSES = (
 # array-api-extra expects an error from array-api-strict alone, by its name, and success from every
 # other library. Arrays raise the error as well.
 AS_STRICT = {
-    "array_api_extra/tests/main/test_at.py::test_incompatible_dtype": (
-        "writing floating-point numbers to an array of integers is an error"
-    ),
     "array_api_extra/tests/main/test_testing.py::test_lazy_xp_function_cython_ufuncs": (
         "NumPy ufuncs do not accept an Array"
     ),

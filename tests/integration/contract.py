@@ -7,10 +7,12 @@ pair of libraries is that matrix's; what is left of a view whose source loses it
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import re
+import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,9 +35,14 @@ class LibraryContract:
     name = ""
 
     @pytest.fixture(autouse=True)
-    def _loaded(self) -> None:
+    def _loaded(self) -> Iterator[None]:
         self.native = native(self.name)
-        self.accepts = library_named(self.name).accepts
+        jax = sys.modules.get("jax")
+        if jax is not None:
+            jax.config.update("jax_enable_x64", False)  # `native` switches it on for the process
+        with contextlib.nullcontext() if jax is None else jax.enable_x64(True):
+            self.accepts = library_named(self.name).accepts
+            yield
 
     def array(self) -> np.ndarray:
         """An array that the library can view, if it views any."""

@@ -197,8 +197,8 @@ def test_what_is_broken_or_in_conflict_is_left_out_with_a_warning(site, tmp_path
 def test_the_command_line_lists_them(site, tmp_path):
     path = os.pathsep.join(map(str, (site, ROOT)))
     for words, line in (
-        (("info",), r"^mylib +1\.2 \(mylib\)$"),
-        (("explain", "mylib", "numpy", "--dtype", "float64"), "view: mylib -> numpy on cpu$"),
+        (("info",), r"^ *mylib +1\.2$"),
+        (("explain", "mylib", "numpy", "--dtype", "float64"), r"^mylib -> numpy on cpu: view"),
     ):
         said = command(*words, cwd=tmp_path, PYTHONPATH=path).stdout
         assert re.search(line, said, re.MULTILINE), said

@@ -3,9 +3,7 @@
 import json
 from importlib.util import find_spec
 
-from arraybridge.core.registry import library_named
 from arraybridge.kernels.cpu import SMALL
-from arraybridge.libraries.numpy.namespace import TABLE
 from tests.support.processes import python
 
 COMPILERS = "^(numba|llvmlite)$"
@@ -147,8 +145,3 @@ threads = [threading.Thread(target=open_it) for _ in range(4)]
 print(len(found), len(set(map(id, found))))
 """
     assert each([code]) == ["4 1"]
-
-
-def test_the_corrected_operators_are_those_of_the_table():
-    cls = library_named("numpy").array_class()
-    assert set(cls._corrected) == {entry.name for entry in TABLE.applied if entry.operators}

@@ -52,7 +52,7 @@ def test_trees_and_other_arguments():
         assert type(y) is type(z) is np.ndarray
         return {"sum": x.sum(), "parts": [x.sum(1) * k["k"] + len(name)]}
 
-    found = jax.jit(lambda x, k: f(x, X, torch.ones(4), k=k, name="abc"))(X, {"k": 2.0})
+    found = jax.jit(lambda x, k: f(x, X, torch.ones(4), k=k, name="abc"))(X, {"k": np.float32(2)})
     assert jax.tree.structure(found) == jax.tree.structure(like)
     np.testing.assert_allclose(found["parts"][0], X.sum(1) * 2 + 3, atol=1e-6)
 
