@@ -28,11 +28,11 @@ ROOMS = {
     "arraybridge/libraries/dask": 143,
     "arraybridge/libraries/dpnp": 285,
     "arraybridge/libraries/jax": 1_437,
-    "arraybridge/libraries/numpy": 557,
-    "arraybridge/libraries/torch": 2_117,
+    "arraybridge/libraries/numpy": 559,
+    "arraybridge/libraries/torch": 2_119,
     "arraybridge/native": 1_637,
     "arraybridge/protocols": 762,
-    "arraybridge/xp": 3_485,
+    "arraybridge/xp": 3_488,
     "benchmarks": 2_120,
     "benchmarks/gpu": 2_668,
     "kernels": 264,
@@ -42,7 +42,7 @@ ROOMS = {
     "tests/docs": 1_095,
     "tests/downstream": 609,
     "tests/gpu": 910,
-    "tests/integration": 3_327,
+    "tests/integration": 3_264,
     "tests/matrix": 1_900,
     "tests/pictures": 460,
     "tests/processes": 1_578,
@@ -61,7 +61,7 @@ ROOMS = {
     "tests/unit/kernels": 1_189,
     "tests/unit/native": 1_114,
     "tests/unit/protocols": 425,
-    "tests/unit/xp": 2_138,
+    "tests/unit/xp": 2_140,
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import numpy
 from ..array.array import Array
 from ..array.library_array import LibraryArray
 from ..array.scalars import KINDS
+from ..dlpack import DataType
 from .asarray import native_device
 from .retry import Retry
 
@@ -67,6 +68,8 @@ def for_arrays(
             return cls._same(x)
         if isinstance(x, numpy.generic):
             return cls._scalar(x)
+        if x.__class__ is DataType:  # the dtype of bare memory
+            return cls._home.native_dtype(x) or x
         if isinstance(x, list | tuple):
             return [argument(each) for each in x] if any(map(_is_array, x)) else x
         if hasattr(type(x), "__dlpack__") or hasattr(type(x), "__array__"):

@@ -33,7 +33,7 @@ LIGHT = {
 }
 HEAVY = {
     *("tensorflow", "paddle", "mlx", "warp", "dpnp", "cuda", "onnxruntime", "openvino"),
-    *("arro3", "awkward", "cffi", "cubed", "distributed", "duckdb", "h5py", "nanoarrow", "pandas"),
+    *("arro3", "awkward", "cffi", "distributed", "duckdb", "h5py", "nanoarrow", "pandas"),
     *("polars", "ray", "sparse", "xarray", "zarr"),
 }
 

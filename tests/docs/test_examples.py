@@ -77,7 +77,7 @@ def shows(page: str, output: str) -> bool:
 
 #: What `make test` does not install.
 ENGINES = {
-    *("arro3", "awkward", "cubed", "distributed", "duckdb", "h5py", "nanoarrow", "onnxruntime"),
+    *("arro3", "awkward", "distributed", "duckdb", "h5py", "nanoarrow", "onnxruntime"),
     *("openvino", "pandas", "polars", "ray", "sparse", "xarray", "zarr"),
 }
 

@@ -129,7 +129,7 @@ def test_navigation(page):
 #: What a reader types, and a page that must be among the first three results.
 SOUGHT = {
     "numpy to torch": "converting.html",
-    "read-only tensor": "ownership.html",
+    "read-only tensor": "start/unsafe_conversions.html",
     "bfloat16 numpy": "converting.html",
     "state_dict": "trees.html",
     "array api": "array.html",

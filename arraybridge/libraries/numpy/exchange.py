@@ -28,6 +28,7 @@ from ...ndarrays import (
     dlpack_dtype,
     numpy_dtype,
 )
+from ...protocols.frames import speaks_arrow
 
 if TYPE_CHECKING:
     from ...dlpack import ManagedTensor
@@ -162,15 +163,16 @@ class NumPy(Library):
     def may_change(self, x: np.ndarray) -> bool:
         """Return whether memory may be written though an array is read-only.
 
-        A flag is no promise that nobody writes: only `bytes`, and arrays of libraries whose arrays
-        never change, are safe owners.
+        A flag is no promise that nobody writes: only `bytes`, Arrow's data, and arrays of libraries
+        whose arrays never change, are safe owners.
         """
         owner: Any = x
         while type(owner) in _HOLDS:
             owner = getattr(owner, _HOLDS[type(owner)])
-        if type(owner) is bytes:
+        kind = type(owner)
+        if kind is bytes or (speaks_arrow(kind) and not hasattr(kind, "__arraybridge__")):
             return False
-        library = RECORDS[type(owner)].library
+        library = RECORDS[kind].library
         return library is None or not library.accepts.immutable
 
     def supports(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:

@@ -63,6 +63,8 @@ _COMMON = _both_ways(_INTEGERS | _NUMBERS | _MIXED)
 
 def common_dtype(a: torch.dtype, b: torch.dtype) -> torch.dtype:
     """Return the common dtype of two."""
+    # xarray passes the names of dtypes for Python scalars.
+    a, b = (getattr(torch, x) if isinstance(x, str) else x for x in (a, b))
     if a == b:
         return a
     common = _COMMON.get((a, b))
