@@ -215,6 +215,9 @@ def _signer(source: Library, target: Library, request: Request) -> Callable[[Any
     states = [state for state in (target.state, target.modes) if state is not None]
     if len(parts) == 1 and len(states) <= 1:
         return with_state(parts[0], states[0]) if states else parts[0]
+    if len(parts) == 2 and len(states) == 1:  # the most frequent: in half the time
+        (first, second), (state,) = parts, states
+        return lambda x: (first(x), second(x), state())
     return lambda x: (*[part(x) for part in parts], *[state() for state in states])
 
 
