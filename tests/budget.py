@@ -13,14 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Whole parts of the repository; 28,000 is the aim for the package and for its tests.
-TOTALS = {"package": 30_810, "tests": 33_300, "benchmarks": 4_800, "targets of make": 14}
+TOTALS = {"package": 30_800, "tests": 33_300, "benchmarks": 4_800, "targets of make": 14}
 #: Room -> lines of .py, .c and .h, blank ones and docstrings included.
 ROOMS = {
     "arraybridge": 3_353,
     "arraybridge/adapting": 439,
     "arraybridge/array": 1_791,
     "arraybridge/cli": 274,
-    "arraybridge/core": 3_973,
+    "arraybridge/core": 3_947,
     "arraybridge/dlpack": 2_052,
     "arraybridge/libraries": 2_007,
     "arraybridge/libraries/array_api_strict": 352,
@@ -28,7 +28,7 @@ ROOMS = {
     "arraybridge/libraries/dask": 143,
     "arraybridge/libraries/dpnp": 285,
     "arraybridge/libraries/jax": 1_437,
-    "arraybridge/libraries/numpy": 559,
+    "arraybridge/libraries/numpy": 562,
     "arraybridge/libraries/torch": 2_119,
     "arraybridge/native": 1_637,
     "arraybridge/protocols": 762,

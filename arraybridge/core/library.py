@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import dlpack
@@ -295,22 +294,6 @@ class Devices(Arrays):
     def shardings(self) -> Any:
         """Return the module for sharded arrays (see `arraybridge.sharding`), or None."""
         return None
-
-    @contextmanager
-    def on_stream(self, device: Device, stream: int) -> Iterator[None]:
-        """Return a context in which the library works in order with a stream of a CUDA device.
-
-        By default, the library's stream waits for that stream at the start, and that stream for the
-        library's at the end.
-        """
-        from ..kernels.cuda import context
-
-        own = self.current_stream(device) or context.LEGACY
-        context.order(device.id, waiting=own, after=stream)
-        try:
-            yield
-        finally:  # queued work uses the memory even after an exception
-            context.order(device.id, waiting=stream, after=own)
 
     def read_on(self, x: Any, device: Device, stream: int | None) -> None:
         """Notify the library that a copy of ``x`` was queued on a stream of another library.

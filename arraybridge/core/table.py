@@ -21,7 +21,7 @@ from ..dlpack import CPU, Device
 from ..native import C
 from .library import Library, itself
 from .planner import UNLIMITED, plan, unavailable
-from .records import ConversionError, Kind, Route, TensorInfo, described_key, first_line
+from .records import ConversionError, Route, TensorInfo, described_key, first_line
 from .registry import RECORDS, library_of_type
 from .request import Request
 
@@ -77,18 +77,17 @@ class Entry:
     """The conversions of one array type by one request.
 
     `run` converts an array, and notifies observers; `convert` does so without notifying them.
-    `runs` has the function for each key of `sign`, and `kinds` what it does.
+    `runs` has the function for each key of `sign`.
     """
 
     __slots__ = (
-        "_same", "convert", "kinds", "request", "run", "runs", "sign", "source", "target",
+        "_same", "convert", "request", "run", "runs", "sign", "source", "target",
     )  # fmt: skip
 
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
         self.source, self.target, self.request = source, target, request
         self._same = source is target or issubclass(kind, target.forms)
         self.runs: dict[Hashable, Callable[[Any], Any]] = {}
-        self.kinds: dict[Hashable, Kind] = {}
         self.sign = _signer(source, target, request)
         self.convert = run_of(self.sign, self.runs, self.new, self.failed)
         self.run: Callable[[Any], Any] = self._observed if OBSERVERS else self.convert
@@ -115,16 +114,8 @@ class Entry:
         assert route.run is not None
         if len(self.runs) >= MOST:
             self.runs.clear()
-            self.kinds.clear()
-        self.kinds[key], self.runs[key] = route.kind, route.run
+        self.runs[key] = route.run
         return route.run
-
-    def kind(self, x: Any) -> Kind:
-        """Return what the conversion of an array does; ConversionError if it is refused."""
-        key = self.sign(x)
-        if key not in self.kinds:
-            self.new(x, key)
-        return self.kinds[key]
 
     def failed(self, x: Any, error: Exception) -> NoReturn:
         """Raise the best error for a conversion that failed.

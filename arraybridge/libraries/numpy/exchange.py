@@ -28,7 +28,6 @@ from ...ndarrays import (
     dlpack_dtype,
     numpy_dtype,
 )
-from ...protocols.frames import speaks_arrow
 
 if TYPE_CHECKING:
     from ...dlpack import ManagedTensor
@@ -166,6 +165,10 @@ class NumPy(Library):
         A flag is no promise that nobody writes: only `bytes`, Arrow's data, and arrays of libraries
         whose arrays never change, are safe owners.
         """
+        if x.flags.num & WRITEABLE:
+            return True
+        from ...protocols.frames import speaks_arrow
+
         owner: Any = x
         while type(owner) in _HOLDS:
             owner = getattr(owner, _HOLDS[type(owner)])
