@@ -32,7 +32,7 @@ ROOMS = {
     "arraybridge/libraries/torch": 2_119,
     "arraybridge/native": 1_637,
     "arraybridge/protocols": 762,
-    "arraybridge/xp": 3_488,
+    "arraybridge/xp": 3_491,
     "benchmarks": 2_120,
     "benchmarks/gpu": 2_668,
     "kernels": 264,
@@ -61,7 +61,7 @@ ROOMS = {
     "tests/unit/kernels": 1_189,
     "tests/unit/native": 1_114,
     "tests/unit/protocols": 425,
-    "tests/unit/xp": 2_140,
+    "tests/unit/xp": 2_138,
 }  # fmt: skip
 
 

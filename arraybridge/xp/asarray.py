@@ -60,7 +60,10 @@ def taking_any(
         cast = None if dtype is None else cast_of(dtype, "unsafe")
         # CuPy's own asarray copies NumPy's arrays; devices are read late, as JAX then starts.
         there = library if DeviceType.CPU in home.accepts.devices else "numpy"
-        return converted(x, there, cast, copy=False if copy is False else None)
+        made = converted(x, there, cast, copy=False if copy is False else None)
+        if library != "numpy" and isinstance(made, numpy.ndarray) and not made.dtype.isnative:
+            return made.astype(made.dtype.newbyteorder("="))  # which dpnp refuses otherwise
+        return made
 
     def items(sequence: Any, dtype: Any) -> Any:
         """Convert all arrays in nested sequences to the library, or stack them."""
