@@ -131,58 +131,12 @@ def _same_kind(given: DataType, wanted: DataType) -> bool:
     return kind_of_numbers(given) <= kind_of_numbers(wanted)
 
 
-# Significand digits, the exponents of the largest and the least (subnormal) value, and whether the
-# type has infinities, negative numbers and zero.
-_FLOATS: dict[str, tuple[int, int, int, bool, bool, bool]] = {
-    "float16": (11, 15, -24, True, True, True),
-    "bfloat16": (8, 127, -133, True, True, True),
-    "float32": (24, 127, -149, True, True, True),
-    "float64": (53, 1023, -1074, True, True, True),
-    "float8_e3m4": (5, 3, -6, True, True, True),
-    "float8_e4m3": (4, 7, -9, True, True, True),
-    "float8_e4m3b11fnuz": (4, 4, -13, False, True, True),
-    "float8_e4m3fn": (4, 8, -9, False, True, True),
-    "float8_e4m3fnuz": (4, 7, -10, False, True, True),
-    "float8_e5m2": (3, 15, -16, True, True, True),
-    "float8_e5m2fnuz": (3, 15, -17, False, True, True),
-    "float8_e8m0fnu": (1, 127, -127, False, False, False),
-    "float6_e2m3fn": (4, 2, -3, False, True, True),
-    "float6_e3m2fn": (3, 4, -4, False, True, True),
-    "float4_e2m1fn": (2, 2, -1, False, True, True),
-}
-_NO_NAN = frozenset({"float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"})
-
-
 def _keeps(given: DataType, wanted: DataType) -> bool:
-    """Whether a type has all values of another."""
+    """Whether a type is known to have all values of another: float32 has those of small types."""
     ours, theirs = kind_of_numbers(given), kind_of_numbers(wanted)
     if not _same_kind(given, wanted) or given.lanes != 1:
         return False
-    if ours == _COMPLEX:
-        return given.bits <= wanted.bits
-    if theirs == _COMPLEX:
-        wanted = DataType(DataTypeCode.FLOAT, wanted.bits // 2)
     if theirs <= _INT:
-        least = 2 if ours == _BOOL else given.bits + (ours != theirs)
-        return wanted.bits >= least
-    has = _FLOATS.get(wanted.name)
-    if has is None:
-        return False
-    digits, largest, least, infinite, signed, zero = has
-    if ours == _BOOL:
-        return zero and largest >= 0 >= least
-    if ours <= _INT:
-        bits = given.bits - (ours == _INT)  # of the largest value; the least is a power of two
-        reach = given.bits - 1  # exponent of both
-        return zero and least <= 0 and bits <= digits and reach <= largest and (signed or ours == 1)
-    had = _FLOATS.get(given.name)
-    if had is None or (wanted.name in _NO_NAN and given.name not in _NO_NAN):
-        return False
-    return (
-        had[0] <= digits
-        and had[1] <= largest
-        and had[2] >= least
-        and infinite >= had[3]
-        and signed >= had[4]
-        and zero >= had[5]
-    )
+        return wanted.bits >= (2 if ours == _BOOL else given.bits + (ours != theirs))
+    bits = wanted.bits // 2 if theirs == _COMPLEX else wanted.bits
+    return bits >= 32 and (given.bits // 2 if ours == _COMPLEX else given.bits) < bits

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..dlpack import CPU, DataType, Device, DeviceType
+from ..dlpack import CPU, DataType, Device
 from ..layout import c_strides
 from .library import Library, edge_between, itself
 from .records import (
@@ -445,22 +445,7 @@ def absent_device(library: str, wanted: Device, count: int) -> str | None:
     if count:
         known = str(first) if count == 1 else f"{first} to {Device(wanted.type, count - 1)}"
         return f"{library} finds no {wanted} here, only {known}"
-    takes = _TAKES.get(wanted.type)
     return (
-        f"{library} finds no usable {str(first).partition(':')[0]} device here"
-        + (f": it needs {takes}" if takes else "")
-        + "; without one, keep the arrays on the CPU, in a library that computes there"
+        f"{library} finds no usable {str(first).partition(':')[0]} device here: it needs one and "
+        "a driver for it; without one, keep the arrays on the CPU, in a library that computes there"
     )
-
-
-_NVIDIA = (
-    "an NVIDIA GPU and a driver that is new enough for this build (nvidia-smi shows both; "
-    "CUDA_VISIBLE_DEVICES may hide GPUs)"
-)
-_TAKES = {
-    DeviceType.CUDA: _NVIDIA,
-    DeviceType.CUDA_MANAGED: _NVIDIA,
-    DeviceType.ROCM: "an AMD GPU and its driver (rocminfo shows both; HIP_VISIBLE_DEVICES may "
-    "hide GPUs)",
-    DeviceType.ONEAPI: "a SYCL device and its runtime (sycl-ls lists both)",
-}
