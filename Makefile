@@ -8,7 +8,7 @@
 #                       (VERSIONS=lowest: the lowest versions that pyproject.toml allows)
 #   make test-all       run `test`, then the tests of TensorFlow, Paddle, MLX, Warp, dpnp (8 GB more on disk)
 #   make lint           run ruff, import-linter, mypy, pyright (with PyTorch); check the budget of lines, .github, CITATION.cff
-#   make docs           build the site in docs/_build/html (CHECK=1: test it in a browser; BUILDER=linkcheck: its links)
+#   make docs           build the site in docs/_build/html (BUILDER=linkcheck: its links)
 #   make bench          run the benchmarks for a CPU, 12 minutes; writes benchmarks/RESULTS.md and charts (QUICK=1: print only)
 #   make gpu            run the tests and benchmarks that need a CUDA device; see docs/gpu.md (GPU_PYTHON=...: another Python)
 #   make gpu-carry      fill .carry with the packages for a GPU machine without a package index, for its Python (CARRY_FOR=3.12)
@@ -123,8 +123,6 @@ $(VENV)/.lint: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,dev,half a minute,1)
 $(VENV)/.docs: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,docs,half a minute,1)
-$(VENV)/.site: $(VENV)/.made $(BUILT) $(PINS)
-	$(call INSTALL,test$(comma)site,a few seconds,3)
 $(VENV)/.conformance: $(VENV)/.made $(BUILT) $(PINS)
 	$(call INSTALL,test$(comma)conformance,about a minute,3)
 $(VENV)/.downstream: $(VENV)/.made $(BUILT) $(PINS)
@@ -141,7 +139,7 @@ demo: $(VENV)/.demo
 OF_C := $(wildcard $(addprefix tests/,$(addprefix unit/,array core dlpack kernels native protocols test_copies.py \
 	test_namespace.py) processes))
 test: $(VENV)/.test
-	$(if $(WITHOUT_C),ARRAYBRIDGE_NO_NATIVE=1) $(PY) -m pytest $(PARALLEL) -m "not heavy and not site" $(FILES) $(PYTEST_ARGS)
+	$(if $(WITHOUT_C),ARRAYBRIDGE_NO_NATIVE=1) $(PY) -m pytest $(PARALLEL) -m "not heavy" $(FILES) $(PYTEST_ARGS)
 
 test-all: test $(VENV)/.heavy
 	$(PY) -m pytest $(PARALLEL) -m heavy $(PYTEST_ARGS)
@@ -162,9 +160,8 @@ lint: $(VENV)/.lint $(VENV)/.test
 	$(SCHEMA)github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
 	$(SCHEMA)citation-file-format CITATION.cff
 
-docs: $(VENV)/.docs $(if $(CHECK),$(VENV)/.site)
+docs: $(VENV)/.docs
 	$(PY) -m sphinx $(if $(filter html,$(BUILDER)),--fail-on-warning) --keep-going --jobs auto -b $(BUILDER) docs docs/_build/$(BUILDER)
-	$(if $(CHECK),$(PY) -m pytest -m site tests/docs $(PYTEST_ARGS))
 	@echo "open docs/_build/html/index.html"
 
 bench: $(VENV)/.bench

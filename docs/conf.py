@@ -24,9 +24,7 @@ version = release = arraybridge.__version__
 extensions = [
     "api_links",
     "myst_parser",
-    "notebooks",
     "numpydoc",
-    "search_texts",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
@@ -51,13 +49,9 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["site.css", "guides.css"]
 html_title = "arraybridge"
-html_additional_pages = {"search": "search.html"}
 html_copy_source = html_use_index = False
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
-# Lines of 100 characters and a table of four columns want the whole width.
-WIDE = [f"examples/{path.stem}" for path in Path(__file__).parents[1].glob("examples/*.py")]
-WIDE.append("start/coming_from")
 html_sidebars = {page: [] for page in ("index", "404", "search", "matrix", "performance")}
 html_theme_options = {
     "logo": {
@@ -70,7 +64,8 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"**": ["page-toc"]} | {name: [] for name in (*WIDE, "index")},
+    "secondary_sidebar_items": {"**": ["page-toc"]}
+    | {name: [] for name in ("start/coming_from", "index")},
     "pygments_light_style": "github-light",
     "pygments_dark_style": "github-dark",
     "footer_start": ["copyright"],
@@ -116,14 +111,8 @@ def _called(
     return "", ""
 
 
-def _without_index(app: Sphinx) -> None:
-    """Skip Sphinx's own index: search.js has another, and stemming takes an eighth of the time."""
-    app.builder.search = False
-
-
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
-    app.connect("builder-inited", _without_index)
     app.connect("html-page-context", _absolute)
     app.connect("doctree-read", _trimmed)
     app.connect("autodoc-process-signature", _called)
