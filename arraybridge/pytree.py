@@ -1,19 +1,18 @@
 """Nested containers (pytrees): their leaves, and the same containers with other leaves.
 
-Containers are lists, tuples, dicts, deques, ``UserDict``, mapping proxies, classes derived from
-these, and instances of dataclasses. Anything else is a leaf, including sets, other mappings (which
-may be files) and the keys of a mapping.
+Containers are lists, tuples, dicts, deques, ``UserDict``, classes derived from these, and instances
+of dataclasses. Anything else is a leaf, including sets, other mappings (which may be files) and the
+keys of a mapping.
 """
 
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict, UserDict, defaultdict, deque
+from collections import UserDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from itertools import chain
 from operator import is_not, setitem
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .type_cache import TypeCache
@@ -78,18 +77,22 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     return found
 
 
-def path_text(path: tuple[Any, ...]) -> str:
-    """Return keys as one string: ``params.layer1.kernel``, ``batch[0].x``."""
-    parts = [f".{key}" if isinstance(key, str) and key else f"[{key!r}]" for key in path]
-    return "".join(parts).removeprefix(".")
+class Node(NamedTuple):
+    """One container: the keys of its children, the children, and a function that builds another."""
+
+    tree: Any
+    keys: Iterable[Any]
+    children: list[Any]
+    build: Callable[[list[Any]], Any]
 
 
-def is_builtin(cls: type) -> bool:
-    """Return whether a container's class is Python's own, or a tuple with names.
-
-    These are containers whatever JAX and PyTorch register for them.
-    """
-    return cls in _PLAIN or cls in _OWN or issubclass(cls, tuple)
+def node_of(tree: Any) -> Node | None:
+    """Return a container as a Node; None for a leaf."""
+    container = CONTAINERS[type(tree)]
+    if container is None:
+        return None
+    children, build = container.children(tree), container.build
+    return Node(tree, container.keys(tree), children, lambda new: build(tree, children, new))
 
 
 def _find(cls: type) -> Container | None:
@@ -110,8 +113,6 @@ def _changed(
 
     def build(tree: Any, old: list[Any], new: list[Any]) -> Any:
         result = copy.copy(tree)
-        if result is tree:  # such as a member of an enumeration
-            raise TypeError("copy.copy returns the same object")
         for key, before, after in zip(keys(tree), old, new, strict=True):
             if after is not before:
                 put(result, key, after)
@@ -126,10 +127,6 @@ def _values(tree: Any) -> list[Any]:
 
 def _indices(tree: Any) -> Iterable[int]:
     return range(len(tree))
-
-
-def _dict_of(tree: Any, old: list[Any], new: list[Any]) -> dict[Any, Any]:
-    return dict(zip(tree, new, strict=True))
 
 
 def _dataclass(cls: type) -> Container:
@@ -162,25 +159,19 @@ def _tuple_of(tree: Any, old: list[Any], new: list[Any]) -> Any:
 _PLAIN = {
     list: Container(list, _indices, lambda tree, old, new: new, True),
     tuple: Container(list, _indices, lambda tree, old, new: tuple(new), True),
-    dict: Container(_values, list, _dict_of, True),
-    MappingProxyType: Container(
-        _values, list, lambda *given: MappingProxyType(_dict_of(*given)), True
-    ),
+    dict: Container(_values, list, lambda tree, old, new: dict(zip(tree, new, strict=True)), True),
 }
-_OWN = (OrderedDict, defaultdict, deque, UserDict)
+_sequence = _changed(list, _indices, setitem)
+_mapping = _changed(_values, list, setitem)  # by the class's own method
 _DERIVED = {
     tuple: Container(
         lambda tree: [*tree, *_attributes(tree).values()],
         lambda tree: chain(getattr(tree, "_fields", None) or _indices(tree), _attributes(tree)),
         _tuple_of,
     ),
-    list: _changed(list, _indices, list.__setitem__),
-    deque: _changed(list, _indices, setitem),
-    dict: _changed(_values, list, setitem),  # through the subclass's own method
-    UserDict: _changed(
-        lambda tree: _values(tree.data),
-        lambda tree: [*tree.data],
-        lambda tree, key, child: setitem(tree.data, key, child),
-    ),
+    list: _sequence,
+    deque: _sequence,
+    dict: _mapping,
+    UserDict: _mapping,
 }
 CONTAINERS: TypeCache[Container | None] = TypeCache(_find)

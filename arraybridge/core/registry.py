@@ -80,8 +80,6 @@ _loaded: dict[str, Library] = {}  # the table's libraries in use
 _registered: dict[str, Library] = {}  # the users' libraries
 _frames: set[str] = set()  # packages
 _load_frames: Callable[[str], Callable[[Any], Any]]
-_trees: dict[str, str] = {}  # packages and their modules
-_load_trees: Callable[[str], Any]
 _synonyms: dict[str, str] = {}
 _nicknames: dict[str, str] = {}
 
@@ -133,27 +131,6 @@ def frames_of(cls: type) -> Callable[[Any], Any] | None:
         package = package_of(base)
         if package in _frames:
             return _load_frames(package)
-    return None
-
-
-def provide_trees(packages: Mapping[str, str], load: Callable[[str], Any]) -> None:
-    """Register packages that know more containers for ``arraybridge.tree``.
-
-    `load` imports a package's module in ``arraybridge.libraries``, whose ``node_of`` returns an
-    object as a container, or None. The first package that does so decides.
-    """
-    global _load_trees
-    _load_trees = load
-    _trees.update(packages)
-
-
-def tree_node(x: Any) -> Any:
-    """Return an object as a container of an imported package, or None."""
-    for package, home in _trees.items():
-        if package in sys.modules:
-            node = _load_trees(home).node_of(x)
-            if node is not None:
-                return node
     return None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..core.registry import Entry, provide, provide_frames, provide_later, provide_trees
+from ..core.registry import Entry, provide, provide_frames, provide_later
 
 if TYPE_CHECKING:
     from ..core.library import Library
@@ -61,11 +61,6 @@ def _declared() -> list[str]:
     return provide_declared()
 
 
-def _load_trees(home: str) -> Any:
-    return import_module(f"{__name__}.{home}")
-
-
 provide(LIBRARIES, _load)
 provide_later(_declared)
 provide_frames(("pandas", "polars", "pyarrow"), _load_frames)
-provide_trees({"tensordict": "tensordict", "torch": "torch.trees", "jax": "jax.trees"}, _load_trees)

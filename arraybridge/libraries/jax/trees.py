@@ -6,7 +6,7 @@ from typing import Any
 
 from jax import tree_util
 
-from ...tree import Node
+from ...pytree import Node
 
 
 def node_of(x: Any) -> Node | None:
