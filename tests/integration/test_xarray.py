@@ -28,13 +28,11 @@ def test_xarrays_own_duck_array_tests(library, least):
     """Of 98, 37 on PyTorch; 88 when the namespace had NumPy's extras, dtypes that NumPy reads."""
     pytest.importorskip(library)
     from tests.downstream.__main__ import run
-    from tests.downstream.suites import SUITES
 
-    suite = SUITES["xarray"]._replace(mentions="NAMESPACE_ARRAYS")
-    found = run(suite, f"arraybridge.xp.{library}", [])
-    counts = found.counts()
-    assert sum(counts.values()) >= 98
-    assert counts["passed"] >= least, {k: v for k, v in found.tests.items() if v[0] == "failed"}
+    found = run("xarray", f"arraybridge.xp.{library}", ["-k", "test_duck_array_wrapping"])
+    passed = [test for test, (outcome, _) in found.items() if outcome == "passed"]
+    assert len(found) >= 98
+    assert len(passed) >= least, {k: v for k, v in found.items() if v[0] == "failed"}
 
 
 def data(dtype: str = "float64") -> np.ndarray:

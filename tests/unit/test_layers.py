@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.support.processes import ROOT, run_python
+from tests.support.processes import ROOT
 
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 CONTRACT = next(contract for contract in LINTER["contracts"] if "layers" in contract)
@@ -81,23 +78,6 @@ def test_what_is_below_imports_no_public_name() -> None:
             assert "__init__" not in map(first_level, names), module
 
 
-@pytest.mark.parametrize(
-    ("source", "top"),
-    [
-        ("import arraybridge as ab", "__init__"),
-        ("from arraybridge import convert", "__init__"),
-        ("def f():\n    from .. import convert", "__init__"),
-        ("from ..dlpack import header", "dlpack"),
-        ("from arraybridge import conversion", "conversion"),
-        ("if a:\n    from arraybridge.conversion import f", "conversion"),
-        ("if TYPE_CHECKING:\n    from arraybridge.conversion import f", None),
-    ],
-)
-def test_what_a_source_imports(source: str, top: str | None) -> None:
-    found = [first_level(name) for name in imported(source, "arraybridge.core.planner")]
-    assert found == ([] if top is None else [top])
-
-
 def test_no_import_is_hidden_in_a_name() -> None:
     """``import_module`` shows no arrow: only what is at home, or no module of ours, is so named."""
     for module, path in SOURCES.items():
@@ -153,10 +133,3 @@ def test_who_uses_the_python_c_api() -> None:
         )
     ]
     assert sorted(users) == ["arraybridge.native", "arraybridge.native.pyapi"]
-
-
-@pytest.mark.skipif(importlib.util.find_spec("importlinter") is None, reason="no import-linter")
-def test_import_linter_agrees() -> None:
-    code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
-    done = run_python("-c", code, cwd=ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
