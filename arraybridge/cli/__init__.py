@@ -17,11 +17,9 @@ import numpy as np
 import arraybridge as ab
 
 from .. import native
-from ..core.entry_points import declared, owner
-from ..core.registry import known_name, library_named
+from ..core.registry import all_entries, known_name, library_named
 from ..kernels import cuda, disk
 from ..kernels.cuda import context, driver
-from ..libraries import LIBRARIES
 from . import warmup
 
 REFUSED, MISSING, CLOSED_PIPE = 1, 3, 141  # exit statuses; 2 is argparse's, for wrong usage
@@ -104,8 +102,7 @@ def integers(text: str) -> tuple[int, ...]:
 
 def _info(args: argparse.Namespace) -> int:
     names = [known_name(name) for name in args.libraries]
-    installs = {entry.name: entry.install for entry in LIBRARIES}
-    installs |= {name: owner(point) for name, point in declared().items()}
+    installs = {name: entry.install for name, entry in all_entries().items()}
     owners = packages_distributions()
     found: dict[str, dict[str, Any]] = {"arraybridge": _machine(), "libraries": {}}
     for name, install in installs.items():
@@ -149,7 +146,7 @@ def _version(name: str, install: str, owners: Any) -> str:
         here = find_spec(package) is not None
     except ModuleNotFoundError:  # the parent package is missing too
         here = False
-    if not here and name not in declared():
+    if not here and not all_entries()[name].declared:
         return f"not installed: pip install '{install}'"
     found = owners.get(package.partition(".")[0], [install])
     own = package.replace(".", "-")  # one of several in a namespace package

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from . import registry
 from .library import Library
-from .records import Accepts
 
-_RESERVED = {  # names that TensorInfo.library may have, or other arguments use
-    "dlpack": "arrays that only support DLPack",
-    "cuda_array_interface": "arrays that only have that interface",
-    "function": "the function's own result, in result= of adapt",
-}
+#: Names that `TensorInfo.library` may have, or other arguments use.
+RESERVED = frozenset({"dlpack", "cuda_array_interface", "function", "caller"})
 _INDISPENSABLE = ("accepts", "owns")  # everything else has a default, which may raise
 
 
@@ -33,7 +28,7 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     TypeError
         If ``library`` is not a Library, has no name, or lacks a required method or attribute.
     ValueError
-        If the name is taken and ``replace`` is False.
+        If the name is reserved, or taken and ``replace`` is False.
 
     See Also
     --------
@@ -65,7 +60,7 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     check(library)
     name = library.name
     taken = name in registry.library_names(declared=False)
-    if taken and not replace and registry.registered(name) is not library:
+    if taken and not replace and registry.registered().get(name) is not library:
         raise ValueError(
             f"there is a library {name!r} already: choose another name, or pass replace=True"
         )
@@ -74,34 +69,20 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
 
 def check(library: Any) -> None:
     """Raise what :func:`register_library` raises for an invalid or incomplete library."""
-    if isinstance(library, type):
-        raise TypeError(f"register_library takes an instance: {library.__name__}()")
     if not isinstance(library, Library):
         raise TypeError(
             f"register_library takes an instance of an arraybridge.Library, got {library!r}"
         )
-    if not isinstance(library.name, str) or not library.name:
-        raise TypeError(f"{type(library).__name__} has no name: give its class name = '...'")
     cls, name = type(library), library.name
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"{cls.__name__} has no name: give its class name = '...'")
     missing = [part for part in _INDISPENSABLE if getattr(cls, part) is getattr(Library, part)]
     if missing:
         raise TypeError(
             f"library {name!r} ({cls.__name__}) lacks {', '.join(missing)}: see docs/extending.md"
         )
-    accepts: Any = cls.accepts
-    if not isinstance(accepts, Accepts) and not hasattr(accepts, "__get__"):  # a property
-        raise TypeError(f"accepts of library {name!r} must be an Accepts, got {accepts!r}")
-    for part in dir(Library):
-        if inspect.isfunction(getattr(Library, part)) and not callable(getattr(cls, part)):
-            got = getattr(cls, part)
-            raise TypeError(f"{part} of library {name!r} must be a method, got {got!r}")
-    if (other := reserved(name)) is not None:
-        raise ValueError(f"{name!r} is reserved for {other}: choose another name")
-
-
-def reserved(name: str) -> str | None:
-    """Return what a reserved name is for, or None."""
-    return _RESERVED.get(name) or registry.synonym(name)
+    if name in RESERVED:
+        raise ValueError(f"{name!r} has another meaning in arraybridge: choose another name")
 
 
 def unregister_library(name: str, /) -> None:
@@ -132,10 +113,8 @@ def unregister_library(name: str, /) -> None:
         ...
     ValueError: library 'numbers' is not registered; no library is
     """
-    if registry.registered(name) is None:
-        names = ", ".join(registry.registered_names())
-        raise ValueError(
-            f"library {name!r} is not registered; "
-            + (f"the registered ones are {names}" if names else "no library is")
-        )
+    known = registry.registered()
+    if name not in known:
+        names = f"the registered ones are {', '.join(sorted(known))}" if known else "no library is"
+        raise ValueError(f"library {name!r} is not registered; {names}")
     registry.unregister(name)

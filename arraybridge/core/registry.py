@@ -6,7 +6,6 @@ A library is loaded when one of its arrays arrives or a conversion names it, nev
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,15 +20,13 @@ class Entry(NamedTuple):
     """A library of the table in ``arraybridge.libraries``, or of an entry point."""
 
     name: str  # its name in ``convert(x, name)``
-    install: str  # the pip requirement
-    # The top-level packages whose classes are its arrays; by default the one with its name.
+    install: str  # the pip requirement; of an entry point the distribution
+    # More top-level packages whose classes are its arrays, besides the one with its name.
     packages: tuple[str, ...] = ()
-    synonyms: tuple[str, ...] = ()  # other names that ``convert`` accepts
-    nicknames: tuple[str, ...] = ()  # names that it is imported as, for "did you mean"
     # The kinds of devices on which it computes for arrays without a library, and what to install
     # for that.
     computes: Mapping[str, str] = {}
-    distribution: str = ""  # the entry point's; see `core.entry_points`
+    declared: bool = False  # by an entry point; see `core.entry_points`
 
 
 class TypeRecord:
@@ -74,55 +71,45 @@ KNOWN = RECORDS.lasting  # the first look-up of every call
 
 _entries: dict[str, Entry] = {}
 _packages: dict[str, str] = {}  # top-level package -> the library of its classes
-_load: dict[str, Callable[[str], Library]] = {}
-_declared: Callable[[], Iterable[str]] | None = None  # None once called
+_frames: frozenset[str] = frozenset()  # packages
+_load: Callable[[Entry], Library]
+_load_frames: Callable[[str], Callable[[Any], Any]]
+_declared: Callable[[], Iterable[Entry]] | None = None  # None once called
 _loaded: dict[str, Library] = {}  # the table's libraries in use
 _registered: dict[str, Library] = {}  # the users' libraries
-_frames: set[str] = set()  # packages
-_load_frames: Callable[[str], Callable[[Any], Any]]
-_synonyms: dict[str, str] = {}
-_nicknames: dict[str, str] = {}
 
 
-def provide(entries: Iterable[Entry], load: Callable[[str], Library]) -> None:
-    """Register the libraries of a table.
+def provide(
+    entries: Iterable[Entry],
+    load: Callable[[Entry], Library],
+    declared: Callable[[], Iterable[Entry]],
+    frames: Iterable[str],
+    load_frames: Callable[[str], Callable[[Any], Any]],
+) -> None:
+    """Set the table of libraries, and the packages with data frames.
 
-    `load` imports a library by its name; ImportError if it is not installed.
+    `load` imports a library; ImportError if it is not installed. `declared` returns more entries at
+    the first request for an unknown library; two threads may call it at once, with the same effect.
+    `load_frames` returns the function of a package that opens a frame: it returns what a frame
+    converts as and its library, or None for another object.
     """
+    global _load, _load_frames, _declared, _frames
+    _load, _load_frames, _declared, _frames = load, load_frames, declared, frozenset(frames)
+    _add(entries)
+
+
+def _add(entries: Iterable[Entry]) -> None:
     for entry in entries:
-        _load[entry.name], _entries[entry.name] = load, entry
+        _entries[entry.name] = entry
         _packages.update(dict.fromkeys((entry.name, *entry.packages), entry.name))
-        _synonyms.update(dict.fromkeys(entry.synonyms, entry.name))
-        _nicknames.update(dict.fromkeys(entry.nicknames, entry.name))
     LASTING.update(_packages)
-
-
-def provide_later(declared: Callable[[], Iterable[str]]) -> None:
-    """Set a function that provides more at the first request for an unknown library.
-
-    It returns the texts of warnings. Two threads may call it at once, with the same effect.
-    """
-    global _declared
-    _declared = declared
 
 
 def _discover() -> None:
     global _declared
     if _declared is not None:
-        problems = _declared()
+        _add(_declared())
         _declared = None
-        for problem in problems:
-            warnings.warn(problem, RuntimeWarning, stacklevel=2)
-
-
-def provide_frames(packages: Iterable[str], load: Callable[[str], Callable[[Any], Any]]) -> None:
-    """Register packages with data frames, and the loader of the function that opens one.
-
-    That function returns what a frame converts as and its library, or None for another object.
-    """
-    global _load_frames
-    _load_frames = load
-    _frames.update(packages)
 
 
 def frames_of(cls: type) -> Callable[[Any], Any] | None:
@@ -146,9 +133,9 @@ def unregister(name: str) -> None:
     forget()
 
 
-def registered(name: str) -> Library | None:
-    """Return the library that a user registered under a name, or None."""
-    return _registered.get(name)
+def registered() -> Mapping[str, Library]:
+    """Return the libraries that users registered, by name."""
+    return _registered
 
 
 def imported_libraries() -> list[Library]:
@@ -156,14 +143,9 @@ def imported_libraries() -> list[Library]:
     imported = [
         own_library(name)
         for name, entry in [*_entries.items()]
-        if name in (_loaded if entry.distribution else sys.modules) and name not in _registered
+        if name in (_loaded if entry.declared else sys.modules) and name not in _registered
     ]
     return [*_registered.values(), *imported]
-
-
-def registered_names() -> list[str]:
-    """List the names of the libraries that users registered, in alphabetical order."""
-    return sorted(_registered)
 
 
 def forget() -> None:
@@ -185,8 +167,14 @@ def library_names(declared: bool = True) -> list[str]:
     """List the names that ``convert`` accepts, sorted, with or without entry points'."""
     if declared:
         _discover()
-    own = {name for name, entry in _entries.items() if declared or not entry.distribution}
+    own = {name for name, entry in _entries.items() if declared or not entry.declared}
     return sorted(own | _registered.keys())
+
+
+def all_entries() -> Mapping[str, Entry]:
+    """Return the libraries of the table and of entry points, by name."""
+    _discover()
+    return _entries
 
 
 def is_library(name: str) -> bool:
@@ -197,9 +185,8 @@ def is_library(name: str) -> bool:
 
 
 def is_built_in(package: str) -> bool:
-    """Whether arraybridge itself has a library of a name, or converts the classes of a package."""
-    entry = _entries.get(_packages.get(package, package))
-    return package in _frames or (entry is not None and not entry.distribution)
+    """Whether arraybridge itself converts the classes of a package."""
+    return package in _frames or package in _packages
 
 
 def packages() -> frozenset[str]:
@@ -210,11 +197,6 @@ def packages() -> frozenset[str]:
 def loaded(name: str) -> Library | None:
     """Return a library that is in use, or None."""
     return _registered.get(name) or _loaded.get(name)
-
-
-def synonym(name: str) -> str | None:
-    """Return the library of a synonym that ``convert`` accepts, or None."""
-    return _synonyms.get(name)
 
 
 def computing_on(device_kind: str) -> dict[str, str]:
@@ -232,31 +214,24 @@ def library_named(to: object) -> Library:
     ValueError for a name that arraybridge does not know; ImportError if it is not installed.
     """
     name = to if isinstance(to, str) else known_name(to)
-    found = _registered.get(name) or _loaded.get(name)
-    return _loading(known_name(name)) if found is None else found
-
-
-def _loading(name: str) -> Library:
-    return _registered.get(name) or own_library(name)
+    return _registered.get(name) or _loaded.get(name) or own_library(known_name(name))
 
 
 def own_library(name: str) -> Library:
     """Return the library of the table or an entry point, even if a user replaced it."""
-    found = _loaded.get(name)
-    if found is not None:
-        return found
-    try:
-        library = _load[name](name)
-    except ImportError as error:
-        if _entries[name].distribution or (error.name and error.name.startswith("arraybridge")):
-            raise
-        install = _entries[name].install
-        raise ImportError(
-            f"{name} is not installed or does not load ({error}): pip install '{install}'",
-            name=name,
-        ) from error
-    _loaded[name] = library
-    return library
+    if name not in _loaded:
+        entry = _entries[name]
+        try:
+            _loaded[name] = _load(entry)
+        except ImportError as error:
+            if entry.declared or (error.name and error.name.startswith("arraybridge")):
+                raise
+            raise ImportError(
+                f"{name} is not installed or does not load ({error}): pip install "
+                f"'{entry.install}'",
+                name=name,
+            ) from error
+    return _loaded[name]
 
 
 def known_name(to: object) -> str:
@@ -266,32 +241,17 @@ def known_name(to: object) -> str:
     """
     name = to if isinstance(to, str) else getattr(to, "__name__", None)
     if not isinstance(name, str) or isinstance(to, type):
-        own = _library_of(package_of(to if isinstance(to, type) else type(to)))
-        hint = f": pass {own!r}" if own else ""
-        raise TypeError(f"`to` must be the name of a library or its module, got {to!r}{hint}")
-    if name in _registered:
+        raise TypeError(f"`to` must be the name of a library or its module, got {to!r}")
+    if not isinstance(to, str) and name not in _registered:
+        root = name.removeprefix("array_api_compat.").partition(".")[0]
+        name = _library_of(root) or root
+    if is_library(name):
         return name
-    known = name if isinstance(to, str) else _library_of_module(name)
-    known = _synonyms.get(known, known)
-    if not is_library(known):
-        raise ValueError(
-            f"no library {name!r}{_meant(known)} arraybridge knows {', '.join(library_names())}"
-        )
-    return known
-
-
-def _meant(name: str) -> str:
+    close = closest(name, library_names())
+    hint = f": did you mean {close!r}?" if close else ";"
     if name in _frames:
-        return ": its frames are inputs only, so convert to 'numpy' and make a frame of that;"
-    root = name.partition(".")[0]
-    known = {other.lower(): other for other in library_names()} | _nicknames
-    close = closest(name, known) if name.lower() in known or root not in known else root
-    return f": did you mean {known[close]!r}?" if close else ";"
-
-
-def _library_of_module(module: str) -> str:
-    root = module.removeprefix("array_api_compat.").partition(".")[0]
-    return _library_of(root) or root
+        hint = ": its frames are inputs only, so convert to 'numpy' and make a frame of that;"
+    raise ValueError(f"no library {name!r}{hint} arraybridge knows {', '.join(library_names())}")
 
 
 def _library_of(package: str) -> str | None:
@@ -320,7 +280,7 @@ def library_of_package(cls: type) -> Library | None:
     try:
         return library_named(name)
     except ImportError:
-        if package == name and not _entries[name].distribution:
+        if package == name and not _entries[name].declared:
             raise
         # A broken entry point, or a namespace package without a part (cuda without cuda.core).
         return None

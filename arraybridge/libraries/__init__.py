@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..core.registry import Entry, provide, provide_frames, provide_later
+from ..core.registry import Entry, provide
 
 if TYPE_CHECKING:
     from ..core.library import Library
@@ -20,34 +20,44 @@ _CUPY = {"cuda": "CuPy (cupy-cuda12x)", "rocm": "a ROCm build of CuPy"}
 _TORCH = {"cuda": "a CUDA build of PyTorch", "rocm": "a ROCm build of PyTorch"}
 
 LIBRARIES = (
-    Entry("numpy", "numpy", ("ml_dtypes",), synonyms=("array_api_compat",), nicknames=("np",)),
-    Entry("cupy", "cupy-cuda12x", nicknames=("cp",), computes=_CUPY),
+    Entry("numpy", "numpy", ("ml_dtypes",)),
+    Entry("cupy", "cupy-cuda12x", computes=_CUPY),
     Entry("torch", "torch", computes=_TORCH),
-    Entry("jax", "jax", ("jaxlib",), nicknames=("jnp",)),
+    Entry("jax", "jax", ("jaxlib",)),
     Entry("numba", "numba-cuda"),
     Entry("dpnp", "dpnp", ("dpctl",), computes={"oneapi": "dpnp"}),
-    Entry("pyarrow", "pyarrow", synonyms=("arrow",), nicknames=("pa",)),
+    Entry("pyarrow", "pyarrow"),
     Entry("pyarrow.Array", "pyarrow"),
     Entry("tvm_ffi", "apache-tvm-ffi"),
-    Entry("tensorflow", "tensorflow", nicknames=("tf",)),
+    Entry("tensorflow", "tensorflow"),
     Entry("paddle", "paddlepaddle"),
     Entry("warp", "warp-lang"),
     Entry("mlx", "mlx[cpu]"),
     Entry("cuda_core", "cuda-core", ("cuda",)),
-    Entry("onnxruntime", "onnxruntime", nicknames=("ort", "onnx")),
-    Entry("pillow", "pillow", ("PIL",), nicknames=("pil",)),
-    Entry("openvino", "openvino", nicknames=("ov",)),
+    Entry("onnxruntime", "onnxruntime"),
+    Entry("pillow", "pillow", ("PIL",)),
+    Entry("openvino", "openvino"),
     Entry("array_api_strict", "array-api-strict"),
-    Entry("dask", "dask[array]", nicknames=("da",)),
+    Entry("dask", "dask[array]"),
 )
 
 
-def _load(name: str) -> Library:
-    home, _, form = name.partition(".")  # "pyarrow.Array" is another class of its arrays
+def _load(entry: Entry) -> Library:
+    if entry.declared:
+        from ..core.entry_points import load
+
+        return load(entry.name)
+    home, _, form = entry.name.partition(".")  # "pyarrow.Array" is another class of its arrays
     module: Any = import_module(f"{__name__}.{home}")
     if hasattr(module, "__path__"):
         module = import_module(f"{module.__name__}.exchange")
     return getattr(module, f"{form.upper()}_LIBRARY" if form else "LIBRARY")
+
+
+def _declared() -> list[Entry]:
+    from ..core.entry_points import declared  # imports importlib.metadata: milliseconds
+
+    return declared()
 
 
 def _load_frames(package: str) -> Callable[[Any], Any]:
@@ -55,12 +65,4 @@ def _load_frames(package: str) -> Callable[[Any], Any]:
     return opened
 
 
-def _declared() -> list[str]:
-    from ..core.entry_points import provide_declared  # imports importlib.metadata: milliseconds
-
-    return provide_declared()
-
-
-provide(LIBRARIES, _load)
-provide_later(_declared)
-provide_frames(("pandas", "polars", "pyarrow"), _load_frames)
+provide(LIBRARIES, _load, _declared, ("pandas", "polars", "pyarrow"), _load_frames)
