@@ -1,7 +1,8 @@
 """Compiled kernels on disk: their folder, their file names, and atomic writes.
 
-The name of a file contains a hash of everything that its code depends on. It has a checksum, and a
-rename puts it in place, so that concurrent or interrupted processes leave a complete file or none.
+The name of a file contains a hash of everything that its code depends on. It begins with a
+checksum, and a rename puts it in place, so that concurrent or interrupted processes leave a
+complete file or none.
 
 The code will run as this user, so it is read only from a file that this user owns and nobody else
 can write, in such a folder. A file that cannot be read or written only costs the time to compile.
@@ -9,19 +10,16 @@ can write, in such a folder. A file that cannot be read or written only costs th
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from hashlib import blake2b
 
-_MAGIC = b"arraybridge kernel, format 1\n"
 _DIGEST_BYTES = 32
-_MAX_FILE_BYTES = 16 << 20  # kernels have 10 to 100 kB
 _CACHES = {"darwin": ("Library", "Caches")}
-_POSIX = hasattr(os, "geteuid")
 
 
 def folder() -> str | None:
@@ -43,21 +41,25 @@ def folder() -> str | None:
     return os.path.join(parent, "arraybridge")
 
 
-def path(name: str, *depends: object) -> str | None:
-    """Return the path of a kernel's file, whose name begins with `name`; None without a folder.
+def path(name: str, dependencies: Callable[[], tuple[object, ...]], *key: object) -> str | None:
+    """Return the path of a kernel's file, whose name begins with `name`; None if there is none.
 
-    The code depends on `depends` (by its ``repr``), and on Numba's settings in the environment,
-    which are added here.
+    The code depends on `key` (by its ``repr``), on `dependencies`, and on Numba's settings in the
+    environment, which are added here.
     """
     where = folder()
+    try:
+        depends = dependencies()
+    except (ImportError, OSError, ValueError):
+        return None  # without sources (in a zip file) or versions old code would look current
     if where is None:
         return None
     settings = sorted(
-        f"{key}={value}"
-        for key, value in os.environ.items()
-        if key.startswith("NUMBA_") and "CACHE" not in key
+        f"{variable}={value}"
+        for variable, value in os.environ.items()
+        if variable.startswith("NUMBA_") and "CACHE" not in variable
     )
-    text = repr((*depends, settings)).encode()
+    text = repr((depends, key, settings)).encode()
     return os.path.join(where, f"{name}-{blake2b(text, digest_size=10).hexdigest()}.kernel")
 
 
@@ -91,17 +93,13 @@ def read(path: str | None) -> bytes | None:
     if path is None:
         return None
     try:
-        with _own_folder(os.path.dirname(path)) as where:
-            # O_NONBLOCK: do not wait for the writer of a pipe.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC if _POSIX else 0
-            opened = os.open(os.path.basename(path) if _POSIX else path, flags, dir_fd=where)
-            with open(opened, "rb") as file:
-                _check_own(os.fstat(opened), stat.S_ISREG, path)
-                data = file.read(_MAX_FILE_BYTES)
+        _check_own(os.stat(os.path.dirname(path)), path)
+        with open(path, "rb", opener=_open) as file:
+            _check_own(os.fstat(file.fileno()), path)
+            digest, code = file.read(_DIGEST_BYTES), file.read()
     except OSError:
         return None
-    start = len(_MAGIC) + _DIGEST_BYTES
-    return data[start:] if data[:start] == _MAGIC + _checksum(path, data[start:]) else None
+    return code if digest == _digest(code) else None
 
 
 def write(path: str | None, code: bytes) -> None:
@@ -111,20 +109,22 @@ def write(path: str | None, code: bytes) -> None:
     temporary = f"{path}.{os.getpid()}.{threading.get_ident()}"
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        with _own_folder(os.path.dirname(path)):
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(descriptor, "wb") as file:
-                file.write(_MAGIC + _checksum(path, code) + code)
-            os.replace(temporary, path)
+        _check_own(os.stat(os.path.dirname(path)), path)
+        with open(temporary, "xb", opener=_open) as file:
+            file.write(_digest(code) + code)
+        os.replace(temporary, path)
     except OSError:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.unlink(temporary)
 
 
-def _checksum(path: str, code: bytes) -> bytes:
-    # With the name, which is the key, so that a copy under another name does not match.
-    name = os.path.basename(path).encode()
-    return blake2b(name + code, digest_size=_DIGEST_BYTES).digest()
+def _open(path: str, flags: int) -> int:
+    """Open a file that is no link; a new one is this user's alone."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def _digest(code: bytes) -> bytes:
+    return blake2b(code, digest_size=_DIGEST_BYTES).digest()
 
 
 def problem() -> str | None:
@@ -133,35 +133,16 @@ def problem() -> str | None:
     if where is None:
         return "the user has no home folder: set ARRAYBRIDGE_CACHE_DIR"
     try:
-        with _own_folder(where):
-            return None
+        _check_own(os.stat(where), where)
     except FileNotFoundError:
         return None
     except OSError as error:
         return str(error)
+    return None
 
 
-@contextlib.contextmanager
-def _own_folder(path: str) -> Iterator[int | None]:
-    """Open a folder for a ``with`` block; PermissionError if others own it or can write to it."""
-    if not _POSIX:
-        yield None
-        return
-    opened = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        _check_own(os.fstat(opened), stat.S_ISDIR, path)
-        yield opened
-    finally:
-        os.close(opened)
-
-
-def _check_own(found: os.stat_result, is_expected: Callable[[int], bool], path: str) -> None:
-    """Raise PermissionError unless this user alone can write, and the type is as expected."""
-    if not _POSIX:
-        return
-    if not is_expected(found.st_mode):
-        raise PermissionError(f"{path} is not a regular file")
-    if found.st_uid != os.geteuid():
-        raise PermissionError(f"user {found.st_uid} owns {path}")
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(f"others can write to {path}")
+def _check_own(found: os.stat_result, path: str) -> None:
+    """Raise PermissionError unless this user owns a file or folder, and alone can write to it."""
+    others = stat.S_IWGRP | stat.S_IWOTH
+    if hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & others):
+        raise PermissionError(f"{path} or its folder belongs to others, or they can write to it")

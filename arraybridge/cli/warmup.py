@@ -52,7 +52,7 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
     """The kernels for the CUDA devices, if any: once per compute capability."""
     if cuda.unavailable() is not None:
         return
-    from ..kernels.cuda import cache, context, plan
+    from ..kernels.cuda import build, context
 
     known = set()
     for ordinal in range(context.count()):
@@ -62,10 +62,10 @@ def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
         known.add(device.capability)
         for name, made in cuda_plans(item_sizes):
             start = time.perf_counter()
-            found = cache.found(made, device.capability)
+            found = build.stored(made, device.capability)
             if found is None:
-                cache.compiled(made, device)
+                build.compiled(made, device)
             took = time.perf_counter() - start
-            kept = cache.found(made, device.capability) is not None
+            kept = build.stored(made, device.capability) is not None
             sm = f"sm_{device.capability[0]}{device.capability[1]}"
-            yield f"{plan.name(made)}, {sm} ({name})", took if found is None else None, kept
+            yield f"cuda {made.kernel}, {sm} ({name})", took if found is None else None, kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from ..dlpack import Device, DeviceType, ManagedTensor, Tensor
@@ -16,11 +16,6 @@ class NoKernel(ImportError):
     """Numba cannot compile the kernel, and the cache lacks it; `kernel_for` remembers that."""
 
 
-def _missing(error: ImportError) -> NoKernel:
-    _changed()
-    return NoKernel(str(error))
-
-
 class Kernel(NamedTuple):
     """A copy kernel for one kind of device; `explain` prints its name."""
 
@@ -28,10 +23,7 @@ class Kernel(NamedTuple):
     # ``copy(dst, src, shape, dst_strides, src_strides, itemsize, stream)``: addresses; strides and
     # item size in bytes. Copies every element of ``src`` to its place in ``dst``.
     copy: Callable[..., None]
-    # ``to_compact(dst, src, shape, strides, itemsize, stream, device)``: the same to C-contiguous
-    # memory, if that is faster; source strides in elements.
-    to_compact: Callable[..., None] | None = None
-    several: bool = False  # whether both also take the device's number
+    several: bool = False  # whether it also takes the device's number
 
     def run(
         self,
@@ -52,7 +44,8 @@ class Kernel(NamedTuple):
         try:
             self.copy(*given, device.id)
         except ImportError as error:
-            raise _missing(error) from error
+            _changed()
+            raise NoKernel(str(error)) from error
 
     def compact(
         self,
@@ -65,12 +58,6 @@ class Kernel(NamedTuple):
         device: Device,
     ) -> None:
         """Copy to C-contiguous memory; source strides in **elements**."""
-        if self.to_compact is not None:
-            try:
-                self.to_compact(dst, src, shape, strides, itemsize, stream, device.id)
-            except ImportError as error:
-                raise _missing(error) from error
-            return
         dense, strided = _in_bytes(shape, strides, itemsize)
         self.run(dst, src, shape, dense, strided, itemsize, stream, device)
 
@@ -172,8 +159,8 @@ def _found(device: Device) -> Kernel | None:
     serving = _serving
     found = _kernels.get(device.type)
     if found is None and device.type in ON_CUDA:
-        kernel, unavailable = _on_cuda()
-        found = kernel if unavailable() is None else None
+        kernel = _on_cuda()  # which notices a new driver
+        found = kernel if no_kernel(device) is None else None
     elif found is None and device.host:
         found = _CPU
     serving[device.type] = found
@@ -189,28 +176,22 @@ _CPU = Kernel(OWN, _copy_on_host)
 ON_CUDA = frozenset({DeviceType.CUDA})  # the host's kernel copies managed memory
 
 
-_cuda: tuple[Kernel, Callable[[], str | None]] | None = None  # set at the first CUDA array
+@cache
+def _on_cuda() -> Kernel:
+    from ..kernels import cuda
+    from ..kernels.cuda import driver
 
-
-def _on_cuda() -> tuple[Kernel, Callable[[], str | None]]:
-    """Return the kernels for CUDA, and a function that returns why they cannot run."""
-    global _cuda
-    if _cuda is None:
-        from ..kernels import cuda
-        from ..kernels.cuda import driver
-
-        driver.forgetting(_changed)
-        kernel = Kernel(OWN, cuda.copy, cuda.compact, several=True)
-        _cuda = kernel, cuda.unavailable
-    return _cuda
+    driver.forgetting(_changed)
+    return Kernel(OWN, cuda.copy, several=True)
 
 
 def no_kernel(device: Device) -> str | None:
     """Return why arraybridge's own kernels cannot copy on a device, if it has any for it."""
     if device.type not in ON_CUDA:
         return None
-    _, unavailable = _on_cuda()
-    return unavailable()
+    from ..kernels import cuda
+
+    return cuda.unavailable()
 
 
 def no_driver() -> str | None:

@@ -31,27 +31,25 @@ def plans() -> Iterator[Any]:
 def compiled(plan: Any) -> float | None:
     """Put a kernel on disk; return the seconds, or None if it was there."""
     from arraybridge.kernels import disk
-    from arraybridge.kernels.cuda import cache, context
+    from arraybridge.kernels.cuda import build, context
 
     device, start = context.device(0), time.perf_counter()
-    if cache.found(plan, device.capability) is not None:
+    if build.stored(plan, device.capability) is not None:
         return None
-    cache.compiled(plan, device)
-    if cache.found(plan, device.capability) is None:
+    build.compiled(plan, device)
+    if build.stored(plan, device.capability) is None:
         raise OSError(f"not kept in {disk.folder()}: {disk.problem()}")
     return time.perf_counter() - start
 
 
 def run(record: Any) -> None:
-    from arraybridge.kernels.cuda.plan import name
-
     processes = len(os.sched_getaffinity(0))
     pool = ProcessPoolExecutor(processes, get_context("spawn"))
     try:
         waited = {pool.submit(compiled, plan): plan for plan in plans()}
         for done in as_completed(waited, record.left()):
             plan = waited[done]
-            title = f"{name(plan)} {plan.constants}"
+            title = f"{plan.kernel} {plan.constants}"
             record.attempt(
                 title, lambda done=done: {"seconds": done.result(), "processes": processes}
             )

@@ -4,10 +4,6 @@ Numba compiles a kernel once; the object code is stored in a file (`disk`) and l
 processes by llvmlite, without Numba. It calls only the C library's ``memcpy`` and the like, which
 is checked before it is stored. Linked code stays until the process ends: threads may run it after
 the last Python object is gone.
-
-A forked child never waits for the compiler's locks, which stay locked if another thread compiled at
-the fork: such a child uses only kernels that are already loaded. A thread that compiles elsewhere,
-or imports, is not handled: CPython does not support forks then either.
 """
 
 from __future__ import annotations
@@ -22,8 +18,6 @@ from typing import Any, NamedTuple
 from arraybridge.kernels import disk
 from arraybridge.kernels.cpu.plan_types import Key
 
-FORKED = "the process was forked while another thread was compiling"
-
 _ENTRY = "arraybridge_kernel"
 _C_LIBRARY = ("memcpy", "memmove", "memset", "llvm.")  # what object code may call: names begin so
 
@@ -37,9 +31,7 @@ class Kernel(NamedTuple):
 
 
 _kernels: dict[Key, Kernel] = {}
-_compiled: list[object] = []  # functions that own their code, as they are not stored
 _loading = threading.RLock()
-_loader: int | None = None  # the thread inside the compiler
 #: Whether the user has switched compiled code for copies off.
 SWITCHED_OFF = os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0")
 _unavailable = "ARRAYBRIDGE_NO_KERNELS is set" if SWITCHED_OFF else None
@@ -64,9 +56,8 @@ def is_stored(key: Key) -> bool:
 
 
 def _load(key: Key) -> Kernel | None:
-    global _loader, _unavailable
+    global _unavailable
     with _loading:
-        before, _loader = _loader, threading.get_ident()
         try:
             if key not in _kernels and _unavailable is None:  # another thread may have loaded it
                 _kernels[key] = _found(key) or _made(key)
@@ -76,8 +67,6 @@ def _load(key: Key) -> Kernel | None:
             missing = isinstance(error, ImportError)
             what = "Numba cannot be imported" if missing else "Numba or LLVM does not work"
             _unavailable = f"{what}: {type(error).__name__}: {error}"
-        finally:
-            _loader = before
     return _kernels.get(key)
 
 
@@ -103,12 +92,8 @@ def _made(key: Key) -> Kernel:
     finally:
         config.DISABLE_JIT = disabled
     code = _object_code(function.inspect_llvm(), function.native_name)
-    address = 0 if code is None else _linked(code)
-    if code is None or not address:
-        _compiled.append(function)
-        return _kernel(function.address, cached=False)
     disk.write(_path(key), code)
-    return _kernel(address, cached=False)
+    return _kernel(_linked(code), cached=False)
 
 
 def _kernel(address: int, *, cached: bool) -> Kernel:
@@ -132,12 +117,12 @@ def _linked(code: bytes) -> int:
     return address
 
 
-def _object_code(ir: str, function: str) -> bytes | None:
+def _object_code(ir: str, function: str) -> bytes:
     """Compile the IR of a ``numba.cfunc`` to object code that does not need Numba.
 
     `function` is its function with the C calling convention. Numba adds calls to report an
     exception, but a kernel raises none: LLVM removes them once all other functions are internal to
-    the module. None if the code still calls functions other than the C library's.
+    the module. RuntimeError if the code still calls functions other than the C library's.
     """
     llvm = _llvm()
     module = llvm.parse_assembly(ir)
@@ -163,17 +148,15 @@ def _object_code(ir: str, function: str) -> bytes | None:
         for each in (*module.functions, *module.global_variables)
         if each.is_declaration and not each.name.startswith(_C_LIBRARY)
     ]
-    code: bytes | None = None if declared else machine.emit_object(module)
+    if declared:
+        raise RuntimeError(f"a kernel calls {declared}")
+    code: bytes = machine.emit_object(module)
     return code
 
 
 def _path(key: Key) -> str | None:
     """Return the path of a kernel's file; None if its key cannot be determined."""
-    try:
-        dependencies = _dependencies()
-    except (ImportError, OSError, ValueError):
-        return None  # without sources (in a zip file) or versions old code would look current
-    return disk.path("-".join(map(str, ("cpu", *key))), dependencies, key)
+    return disk.path("-".join(map(str, ("cpu", *key))), _dependencies, key)
 
 
 @cache
@@ -203,12 +186,9 @@ def _llvm() -> Any:
 
 
 def _after_fork_in_child() -> None:
-    """Give up on the compiler if another thread, which the child does not have, was in it."""
-    global _loading, _loader, _unavailable
+    """Replace the lock, which a thread of the parent may have held."""
+    global _loading
     _loading = threading.RLock()
-    if _loader not in (None, threading.get_ident()):
-        _loader = None
-        _unavailable = FORKED
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,10 +1,9 @@
 """Copies on several threads, in slices; see docs/kernels.md, "Threads".
 
 The threads are native (``native/threads.c``), so that they start at once even if Python is busy,
-and do not disturb the end of the interpreter. Without the C extension each copy starts threads of
-Python, which take the GIL before and after each slice. A free thread, or the caller, takes the next
-slice, so a thread that wakes late costs nothing. The native threads serve one caller at a time: a
-second one copies all its slices.
+and do not disturb the end of the interpreter. A free thread, or the caller, takes the next slice,
+so a thread that wakes late costs nothing. They serve one caller at a time: a second one copies all
+its slices, as every caller does without the C extension.
 
 Numba's threads do not survive a fork: with OpenMP a child that calls a kernel again is killed, with
 workqueue concurrent callers abort the process (numba/numba#8563, #10565).
@@ -14,12 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from ctypes import CFUNCTYPE, c_int64, memmove
-from sys import is_finalizing
-from threading import Thread
 
 from arraybridge.environment import whole_number
 from arraybridge.native import C
@@ -39,55 +35,20 @@ def run(kernel: int, records: int, stride: int, count: int) -> None:
         C.call_slices(kernel, records, stride, count, get_num_threads())
         return
     call = CFUNCTYPE(None, c_int64)(kernel)
-    _in_python(lambda i: call(records + i * stride), count, get_num_threads())
+    for i in range(count):
+        call(records + i * stride)
 
 
 def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -> None:
     """Copy one run of bytes to another that does not overlap it, in ``count`` slices.
 
     Past the cache, memory is not read before it is overwritten; without the C extension ``memmove``
-    decides by the length of a slice.
+    decides.
     """
     if C is not None:
         C.copy_slices(dst, src, nbytes, past_cache, count, get_num_threads())
-        return
-
-    def copy(i: int) -> None:
-        start, stop = nbytes * i // count, nbytes * (i + 1) // count
-        memmove(dst + start, src + start, stop - start)
-
-    _in_python(copy, count, get_num_threads())
-
-
-def _in_python(work: Callable[[int], object], count: int, threads: int) -> None:
-    """Do all slices; return, or raise an interrupt, once no thread works on one any more."""
-    left = deque(range(count))
-
-    def drain() -> None:
-        with contextlib.suppress(IndexError):
-            while True:
-                work(left.popleft())
-
-    # While the interpreter ends, a new thread waits for the GIL forever.
-    more = 0 if is_finalizing() else min(threads, count) - 1
-    helpers = [Thread(target=drain) for _ in range(more)]
-    interrupt, waiting = None, False
-    while True:
-        try:
-            if not waiting:
-                waiting = True
-                with contextlib.suppress(RuntimeError):  # the system allows no more
-                    for helper in helpers:
-                        helper.start()
-            drain()
-            for helper in helpers:
-                if helper.ident is not None:
-                    helper.join()
-            break
-        except BaseException as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt
+    else:
+        memmove(dst, src, nbytes)
 
 
 def _default() -> int:

@@ -10,32 +10,23 @@ from __future__ import annotations
 
 import os
 import threading
-from math import prod
 from typing import Any
 
 from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
 from arraybridge.kernels.cuda.plan_types import Plan
-from arraybridge.layout import c_strides, canonical, in_bytes
+from arraybridge.layout import canonical
 
-__all__ = ["CUDAError", "CUDAMemoryError", "compact", "copy", "plans", "unavailable"]
+__all__ = ["CUDAError", "CUDAMemoryError", "copy", "plans", "unavailable"]
 
 #: Layouts whose launches are cached.
 MAX_CACHED_LAUNCHES = 4096
-
-#: Most bytes of a copy: the plan has one launch per 2 GB, and must stay finite.
-MAX_COPY_BYTES = 1 << 44
-
-#: Pieces of memory, of 2 MB each, whose device is cached.
-MAX_CACHED_PAGES = 1 << 16
 
 _Strides = tuple[int, ...]
 _Key = tuple[tuple[int, ...], _Strides, _Strides, int, int, int, int]
 _Prepared = tuple[Any, ...]  # of `launch.Launch`, which needs a driver
 
 _prepared: dict[_Key, _Prepared] = {}
-_placed: dict[int, int] = {}  # number of a piece -> the device that it was last used on
-_compact: dict[tuple[Any, ...], _Prepared] = {}  # launches by the key of `compact`
 _preparing = threading.Lock()
 _UNKNOWN = "unknown"
 _unavailable: str | None = _UNKNOWN
@@ -72,8 +63,7 @@ def copy(
     Raises
     ------
     ValueError
-        If the tuples differ in length, an extent is negative, `itemsize` is not positive, an
-        address is NULL or in the memory of another device, or `stream` is not a stream.
+        If the tuples differ in length, or `stream` is not a stream.
     OverflowError
         If an extent or a stride does not fit in 64 bits.
     CUDAError
@@ -85,9 +75,7 @@ def copy(
     Notes
     -----
     As for host memory (``arraybridge.kernels.cpu.copy``), the addresses cannot be checked, and
-    source and destination must not overlap. The device of the memory is checked once for every
-    2 MB, the least that the driver maps, and again once another device has used it: PyTorch's
-    expandable segments and memory of other processes (CUDA IPC) can be remapped.
+    source and destination must not overlap.
     """
     key = (shape, dst_strides, src_strides, itemsize, dst & 15, src & 15, device)
     launches = _prepared.get(key)
@@ -95,92 +83,29 @@ def copy(
         launches = _prepare(key)
     if stream is None or stream <= 0:
         stream = context.handle(stream)
-    if _placed.get(dst >> 21) != device or _placed.get(src >> 21) != device:
-        _place(launches, device, dst, src)
-    _enqueue(launches, dst, src, stream)
-
-
-def _place(launches: _Prepared, device: int, *addresses: int) -> None:
-    """Check the device of the memory at addresses, if there is anything to launch."""
-    if not launches:
-        return
-    if 0 in addresses:
-        raise ValueError("cannot copy to or from address 0 (NULL)")
-    with context.current(context.device(device)), context.relaxed():
-        for address in addresses:
-            found = context.memory_of(address)
-            if found and found.own and found.ordinal != device:
-                raise ValueError(
-                    f"the memory at {address:#x} is on CUDA device {found.ordinal}, but the copy "
-                    f"is on device {device}: copy it to that device first"
-                )
-            if len(_placed) >= MAX_CACHED_PAGES:
-                _placed.clear()
-            _placed[address >> 21] = device
-
-
-def compact(
-    dst: int,
-    src: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    itemsize: int,
-    stream: int | None = None,
-    device: int = 0,
-) -> None:
-    """Copy to C-contiguous memory on a stream, as `copy` does, with fewer look-ups.
-
-    `shape` and `strides` are the source's; strides in **elements**, as in DLPack and PyTorch. The
-    device is not checked: the caller has allocated the destination and describes the source.
-    """
-    key = (shape, strides, itemsize, dst & 15, src & 15, device)
-    launches = _compact.get(key)
-    if launches is None:
-        dense = c_strides(shape, itemsize)
-        whole = (tuple(shape), dense, in_bytes(strides, itemsize), itemsize)
-        launches = _prepare((*whole, dst & 15, src & 15, device))
-        _keep(_compact, (tuple(shape), *key[1:]), launches)
-    if stream is None or stream <= 0:
-        stream = context.handle(stream)
-    _enqueue(launches, dst, src, stream)
-
-
-def _enqueue(launches: _Prepared, dst: int, src: int, stream: int) -> None:
-    for before, launch in enumerate(launches):
-        try:
-            launch(dst, src, stream)
-        except CUDAError as error:
-            if before:
-                error.add_note(
-                    f"{before} of the {len(launches)} parts of the copy are already on the stream: "
-                    "the destination is partly written"
-                )
-            raise
+    for launch in launches:
+        launch(dst, src, stream)
 
 
 def _prepare(key: _Key) -> _Prepared:
     """Plan a copy, load its kernels, and cache its launches."""
     global _unavailable
     shape, dst_strides, src_strides, itemsize, dst, src, device = key
-    where = None if 0 in shape else context.device(device)  # without elements no driver is needed
     planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
-    if not where:
+    if not planned:  # without elements no driver is needed
         return ()
     from arraybridge.kernels.cuda import launch
 
+    where = context.device(device)
     try:
         made: _Prepared = tuple([launch.prepare(each, where) for each in planned])
     except ImportError as error:
         _unavailable = str(error)
         raise
-    return _keep(_prepared, key, made)
-
-
-def _keep(kept: dict[Any, _Prepared], key: Any, launches: _Prepared) -> _Prepared:
     with _preparing:
-        if len(kept) >= MAX_CACHED_LAUNCHES:  # a thread that uses them has a reference
-            del kept[next(iter(kept))]
-        return kept.setdefault(key, launches)
+        if len(_prepared) >= MAX_CACHED_LAUNCHES:  # a thread that uses them has a reference
+            del _prepared[next(iter(_prepared))]
+        return _prepared.setdefault(key, made)
 
 
 def plans(
@@ -191,20 +116,9 @@ def plans(
     dst: int = 0,
     src: int = 0,
 ) -> tuple[Plan, ...]:
-    """Return the launches of `copy` for a layout, with offsets to its addresses.
-
-    ValueError as of `copy` for the layout, and for more bytes than any device has.
-    """
+    """Return the launches of `copy` for a layout, with offsets to its addresses."""
     from arraybridge.kernels.cuda.plan import plan
 
-    if itemsize < 1 or any(extent < 0 for extent in shape):
-        raise ValueError(
-            f"cannot copy {shape} items of {itemsize} bytes: extents must be at least 0, and items "
-            "at least one byte"
-        )
-    nbytes = prod(shape) * itemsize
-    if nbytes > MAX_COPY_BYTES:
-        raise ValueError(f"cannot copy {nbytes:,} bytes: no device has as much memory")
     form = canonical(shape, dst_strides, src_strides, itemsize)
     to, start = form.dst_offset, form.src_offset
     return tuple(
@@ -239,5 +153,3 @@ def _forget() -> None:
     _preparing = threading.Lock()  # a thread of the parent may have held it
     _unavailable = _UNKNOWN
     _prepared.clear()
-    _placed.clear()
-    _compact.clear()

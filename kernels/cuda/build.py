@@ -1,25 +1,59 @@
-"""Compile a kernel: Numba makes PTX, the same for every device, and the driver a cubin.
+"""The code of a kernel: Numba makes PTX, the same for every device, and the driver a cubin.
 
 The PTX is for an old compute capability, see `target`; the driver's linker compiles it for the
-device. Only `ptx` imports Numba and NVVM, without a driver.
+device. Cubins are stored on disk (`arraybridge.kernels.disk`), for later processes without Numba;
+their file names do not depend on the driver, which loads the cubins of older ones. Only `ptx`
+imports Numba and NVVM, without a driver.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from ctypes import addressof, c_int, c_size_t, c_void_p, create_string_buffer, string_at
-from typing import Any
+from ctypes import c_size_t, c_void_p, string_at
+from functools import cache
 
+from arraybridge.kernels import disk
 from arraybridge.kernels.cuda import driver
 from arraybridge.kernels.cuda.context import Device, current, relaxed
-from arraybridge.kernels.cuda.driver import CUDAError
 from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
 #: The oldest compute capability of CUDA 13, and the one from which devices copy asynchronously.
 OLDEST, ASYNCHRONOUS = (7, 5), (8, 0)
+
+#: The PTX version that the text is marked with, that of CUDA 12.0: older drivers reject the version
+#: of a newer NVVM, whose features are unused. (ptxas checks that.)
+ISA = (8, 0)
+
+_PTX = 1  # CU_JIT_INPUT_PTX
+
+
+def stored(plan: Plan, capability: tuple[int, int]) -> bytes | None:
+    """Read the cubin of a plan's kernel from disk; None if it is missing or damaged."""
+    return disk.read(_path(plan, capability))
+
+
+def compiled(plan: Plan, device: Device) -> bytes:
+    """Compile a plan's kernel for a device, and store it on disk.
+
+    ImportError without Numba for CUDA, CUDAError if the driver cannot link it.
+    """
+    code = cubin(ptx(plan, device.capability), device)
+    disk.write(_path(plan, device.capability), code)
+    return code
+
+
+def _path(plan: Plan, capability: tuple[int, int]) -> str | None:
+    """Return the path of a kernel's file; None if its key cannot be determined."""
+    name = f"cuda-{plan.kernel}-sm{capability[0]}{capability[1]}"
+    return disk.path(name, _dependencies, plan.kernel, plan.constants, capability)
+
+
+@cache
+def _dependencies() -> tuple[object, ...]:
+    """Return everything that all kernels depend on, except the environment."""
+    return disk.dependencies(os.path.dirname(__file__), ("numba_cuda", "VERSION"))
 
 
 def target(plan: Plan, capability: tuple[int, int]) -> tuple[int, int]:
@@ -28,15 +62,6 @@ def target(plan: Plan, capability: tuple[int, int]) -> tuple[int, int]:
     Only ``plain`` gains from asynchronous copies (3.4 % on an H100).
     """
     return ASYNCHRONOUS if plan.kernel == "plain" and capability >= ASYNCHRONOUS else OLDEST
-
-
-#: The PTX version that the text is marked with, that of CUDA 12.0: older drivers reject the version
-#: of a newer NVVM, whose features are unused. (ptxas checks that.)
-ISA = (8, 0)
-
-_PTX = 1  # CU_JIT_INPUT_PTX
-_LOG, _LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
-_LOG_BYTES = 8192
 
 
 def entry(kernel: str) -> str:
@@ -52,31 +77,12 @@ def ptx(plan: Plan, capability: tuple[int, int] = OLDEST) -> str:
     installed NumPy.
     """
     try:
-        with _numpy_as_it_was(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numba-cuda's, about a newer NumPy
             return _compiled(plan, target(plan, capability))
     except Exception as error:
         what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise ImportError(f"Numba cannot compile for CUDA here: {what}{error}") from error
-
-
-@contextmanager
-def _numpy_as_it_was() -> Iterator[None]:
-    """Define ``numpy.row_stack`` for a ``with`` block.
-
-    numba-cuda 0.30 needs it when it is imported; NumPy 2.5 has removed it.
-    """
-    import numpy as np
-
-    names = vars(np)
-    if "row_stack" in names:
-        yield
-        return
-    names["row_stack"] = np.vstack
-    try:
-        yield
-    finally:
-        del names["row_stack"]
 
 
 def _compiled(plan: Plan, capability: tuple[int, int]) -> str:
@@ -135,26 +141,13 @@ def _version(found: re.Match[str]) -> str:
 def cubin(text: str, device: Device) -> bytes:
     """Link PTX to the machine code of a device with its driver; CUDAError if that fails."""
     cuda = driver.installed()
-    log = create_string_buffer(_LOG_BYTES)
-    options = (c_int * 2)(_LOG, _LOG_SIZE)
-    values = (c_void_p * 2)(addressof(log), _LOG_BYTES)
     state, code, size = c_void_p(), c_void_p(), c_size_t()
     data = text.encode()
     with current(device), relaxed():
-        cuda.cuLinkCreate(2, options, values, state)
+        cuda.cuLinkCreate(0, None, None, state)
         try:
             cuda.cuLinkAddData(state, _PTX, data, len(data) + 1, b"arraybridge.ptx", 0, None, None)
             cuda.cuLinkComplete(state, code, size)
             return string_at(code.value or 0, size.value)
-        except CUDAError as error:
-            raise _with_log(error, log.value) from None
         finally:
             cuda.cuLinkDestroy(state)
-
-
-def _with_log(error: CUDAError, log: bytes) -> CUDAError:
-    """Add the linker's log."""
-    text: Any = log.decode(errors="replace").strip()
-    if not text:
-        return error
-    return type(error)(f"{error}. The linker's log: {text}", error.call, error.code)

@@ -24,12 +24,10 @@ from arraybridge.kernels.cuda.driver import CUDAError
 LEGACY, PER_THREAD = 1, 2
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
-_MEMORY_TYPE, _IS_MANAGED, _DEVICE_ORDINAL = 2, 8, 9  # CU_POINTER_ATTRIBUTE_*
-_DEVICE = 2  # CU_MEMORYTYPE_DEVICE
+_IS_MANAGED, _DEVICE_ORDINAL = 8, 9  # CU_POINTER_ATTRIBUTE_*
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
-_INVALID_VALUE, _NO_DEVICE, _INVALID_DEVICE = 1, 100, 101  # CUDA_ERROR_*
+_INVALID_VALUE, _NO_DEVICE = 1, 100  # CUDA_ERROR_*
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
-_EVENTS = 16  # the most free events of a device
 
 
 class Device(NamedTuple):
@@ -58,13 +56,7 @@ def _retained(ordinal: int) -> Device:
     cuda = driver.installed()
     cuda.start()
     number, value, context = c_int(), c_int(), c_void_p()
-    try:
-        cuda.cuDeviceGet(number, ordinal)
-    except CUDAError as error:
-        if error.code != _INVALID_DEVICE:
-            raise
-        text = f"no CUDA device {ordinal}, this machine has {count()}. {error}"
-        raise CUDAError(text, error.call, error.code) from None
+    cuda.cuDeviceGet(number, ordinal)
     capability = []
     for attribute in (_MAJOR, _MINOR):
         cuda.cuDeviceGetAttribute(value, attribute, number)
@@ -187,7 +179,7 @@ def order(device: int, waiting: int | None, after: int | None, *, of: int | None
                     cuda.cuStreamWaitEvent(then, event, 0)
         finally:
             # The wait is for what was recorded: the event can be recorded again at once.
-            _give_back(there, event)
+            there.events.append(event)
 
 
 def wait(device: int, stream: int | None) -> None:
@@ -196,32 +188,28 @@ def wait(device: int, stream: int | None) -> None:
     with current(where), relaxed():
         event = _recorded(where, queue)
         driver.installed().cuEventSynchronize(event)
-        _give_back(where, event)
+        where.events.append(event)
+
+
+def new_event() -> int:
+    """Make an event; its device's context must be current."""
+    event = c_void_p()
+    driver.installed().cuEventCreate(event, _DISABLE_TIMING)
+    return event.value or 0
 
 
 def _recorded(device: Device, stream: int) -> int:
     """Record an event on a stream; the device's context must be current."""
-    cuda = driver.installed()
     try:
         event = device.events.pop()
     except IndexError:
-        made = c_void_p()
-        cuda.cuEventCreate(made, _DISABLE_TIMING)
-        event = made.value or 0
+        event = new_event()
     try:
-        cuda.cuEventRecord(event, stream)
+        driver.installed().cuEventRecord(event, stream)
     except BaseException:
-        with suppress(CUDAError):
-            cuda.cuEventDestroy(event)
+        device.events.append(event)
         raise
     return event
-
-
-def _give_back(device: Device, event: int) -> None:
-    if len(device.events) < _EVENTS:
-        device.events.append(event)
-    else:
-        driver.installed().cuEventDestroy(event)
 
 
 def hold(device: int, stream: int | None, owner: object) -> None:
@@ -234,17 +222,13 @@ def hold(device: int, stream: int | None, owner: object) -> None:
     """
     queue = handle(stream)
     try:
-        _hold(_known(device), queue, owner)
+        where = _known(device)
+        if not capturing(where, queue):
+            with current(where), _holding:
+                _held[_recorded(where, queue)] = where.ordinal, queue, owner
     except CUDAError:
         _lost.append(owner)
         raise
-
-
-def _hold(where: Device, queue: int, owner: object) -> None:
-    if capturing(where, queue):
-        return
-    with current(where), _holding:
-        _held[_recorded(where, queue)] = where.ordinal, queue, owner
 
 
 def _known(ordinal: int) -> Device:
@@ -263,7 +247,7 @@ def _known(ordinal: int) -> Device:
                     busy.add(entry[1])
                 elif _held.get(event) is entry:  # a garbage collection may have run this as well
                     del _held[event]
-                    _give_back(found, event)
+                    found.events.append(event)
     return found
 
 
@@ -280,21 +264,18 @@ class Memory(NamedTuple):
 
     ordinal: int  # the number of its device
     managed: bool  # whether it is managed memory, shared with the host
-    own: bool  # whether it is ordinary device memory: neither managed nor on the host
 
 
 def memory_of(address: int) -> Memory | None:
     """Return the kind of memory at an address; None if CUDA does not know it."""
     cuda = driver.installed()
     cuda.start()
-    value, found = c_int(), []
+    ordinal, managed = c_int(), c_int()
     try:
-        for which in (_DEVICE_ORDINAL, _IS_MANAGED, _MEMORY_TYPE):
-            cuda.cuPointerGetAttribute(addressof(value), which, address)
-            found.append(value.value)
+        cuda.cuPointerGetAttribute(addressof(ordinal), _DEVICE_ORDINAL, address)
+        cuda.cuPointerGetAttribute(addressof(managed), _IS_MANAGED, address)
     except CUDAError as error:
         if error.code != _INVALID_VALUE:
             raise
         return None
-    ordinal, managed, kind = found
-    return Memory(ordinal, bool(managed), kind == _DEVICE and not managed)
+    return Memory(ordinal.value, bool(managed.value))

@@ -38,7 +38,6 @@ FUNCTIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
         "cuCtxGetCurrent": (_pointer,),
         "cuCtxPushCurrent_v2": (c_void_p,),
         "cuCtxPopCurrent_v2": (_pointer,),
-        "cuStreamGetCtx": (c_void_p, _pointer),
         "cuStreamIsCapturing": (c_void_p, _int),
         "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
         "cuThreadExchangeStreamCaptureMode": (_int,),
@@ -46,10 +45,8 @@ FUNCTIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
         "cuEventRecord": (c_void_p, c_void_p),
         "cuEventQuery": (c_void_p,),
         "cuEventSynchronize": (c_void_p,),
-        "cuEventDestroy_v2": (c_void_p,),
         "cuPointerGetAttribute": (c_void_p, c_int, c_uint64),
         "cuMemHostAlloc": (_pointer, c_size_t, c_uint),
-        "cuMemFreeHost": (c_void_p,),
         "cuMemcpyHtoDAsync_v2": (c_uint64, c_void_p, c_size_t, c_void_p),
         "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
         "cuMemcpyDtoDAsync_v2": (c_uint64, c_uint64, c_size_t, c_void_p),
@@ -80,17 +77,10 @@ ADVICE = {
     "multiprocessing's 'spawn' or 'forkserver'",
     (35, 222): _UPGRADE,
     (100, 101): "nvidia-smi lists the devices; CUDA_VISIBLE_DEVICES may hide and renumber them",
-    (201, 400): "the stream may be destroyed, or belong to another device: a stream, its events "
-    "and its memory must be on one device",
-    (209,): "arraybridge's kernels need compute capability 7.5 or later",
     (700, 709, 710, *range(714, 720)): "earlier work on this device failed, and the process can no "
     "longer use it: run it with compute-sanitizer to find the failure",
-    (803, 804): "the driver's library does not fit its kernel module or this device: restart the "
-    "machine, or remove the compatibility package from the library path",
     (900, 906): "a CUDA graph is being captured: pass the stream that captures, not the legacy "
     "default stream (1, or None)",
-    (905,): "the capturing stream would wait for work outside of the graph: capture that work too, "
-    "or wait for it before the capture begins",
 }
 
 

@@ -1,4 +1,4 @@
-"""The kernels: their factories and compile-time constants, by name. Does not import Numba.
+"""The kernels: their factories, by name. Does not import Numba.
 
 How a kernel is written
 -----------------------
@@ -30,19 +30,18 @@ class Member(NamedTuple):
     """A kernel of the family."""
 
     factory: Callable[..., Any]  # ``factory(ops, *plan.constants)`` returns the kernel
-    constants: tuple[str, ...]  # the names of a plan's constants, in order
     # Blocks that must fit on a multiprocessor at once, the second launch bound. It limits registers
     # so that some blocks can load while others store.
     blocks: int
 
 
 FAMILY: dict[str, Member] = {
-    "rows": Member(rows, ("width", "axes", "mode", "item", "even"), 4),
-    "gather": Member(rows, ("width", "axes"), 4),  # for any nest
-    "shift": Member(shift, ("unit", "axes", "mode", "even"), 6),
-    "tile": Member(tile, ("width", "columns", "axes"), 6),
-    "plain": Member(plain, ("width", "columns", "axes"), 6),
-    "split": Member(split, ("width", "channels", "kept", "axes"), 6),
-    "merge": Member(merge, ("width", "channels", "axes", "dense"), 6),
-    "box": Member(box, ("width", "run", "places", "lines", "axes"), 5),
+    "rows": Member(rows, 4),
+    "gather": Member(rows, 4),  # for any nest
+    "shift": Member(shift, 6),
+    "tile": Member(tile, 6),
+    "plain": Member(plain, 6),
+    "split": Member(split, 6),
+    "merge": Member(merge, 6),
+    "box": Member(box, 5),
 }

@@ -13,13 +13,10 @@ from contextlib import suppress
 from ctypes import CFUNCTYPE, c_int, c_uint, c_void_p
 from typing import Any, NamedTuple
 
-from arraybridge.kernels.cuda import build, cache, driver
+from arraybridge.kernels.cuda import build, driver
 from arraybridge.kernels.cuda.context import Device, current, is_current, relaxed
 from arraybridge.kernels.cuda.driver import CUDAError, failed
 from arraybridge.kernels.cuda.plan_types import THREADS, Plan
-
-#: ``CUDA_ERROR_INVALID_HANDLE``, the driver's error for a kernel on a stream of another context.
-INVALID_HANDLE = 400
 
 
 class Arguments:
@@ -58,7 +55,6 @@ class Launch(NamedTuple):
 
     def _put(self, dst: int, src: int, stream: int) -> None:
         if self.free is None:
-            self._check(stream)
             driver.installed().cuMemcpyDtoDAsync(dst, src, *self.plan.steps, stream)
             return
         try:
@@ -71,14 +67,6 @@ class Launch(NamedTuple):
         self.free.append(arguments)  # the driver has copied them
         if code:
             raise failed(driver.installed(), "cuLaunchKernel", code)
-
-    def _check(self, stream: int) -> None:
-        """Check the context of a stream, which the driver only does for kernels."""
-        if stream > 2:
-            its = c_void_p()
-            driver.installed().cuStreamGetCtx(stream, its)
-            if its.value != self.device.context:
-                raise failed(driver.installed(), "cuStreamGetCtx", INVALID_HANDLE)
 
 
 #: The driver's errors for unusable code, which is compiled again: image, binary, PTX, toolchain,
@@ -137,14 +125,14 @@ def load(plan: Plan, device: Device) -> int:
 
 def _loaded(plan: Plan, device: Device) -> int:
     """Load a kernel from disk, or compile it if the disk has no usable one."""
-    code = cache.found(plan, device.capability)
+    code = build.stored(plan, device.capability)
     if code is not None:
         try:
             return _library(plan, device, code)
         except CUDAError as error:
             if error.code not in _USELESS:
                 raise
-    return _library(plan, device, cache.compiled(plan, device))
+    return _library(plan, device, build.compiled(plan, device))
 
 
 def _library(plan: Plan, device: Device, code: bytes) -> int:

@@ -7,7 +7,6 @@ from functools import lru_cache
 from math import gcd, prod
 
 from arraybridge.kernels.cuda.box_plan import plan_box
-from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.indices import even, outer
 from arraybridge.kernels.cuda.plain import PLAIN
 from arraybridge.kernels.cuda.plan_types import MAX_PIECES, THREADS, Axis, Plan, division
@@ -262,16 +261,3 @@ def _pieces(
         constants = (*constants, mode, item, apart is not None)
         steps = (*(apart or ()), *steps)
     return Plan(kernel, constants, -(-total // span), (total, span, *extents), divisions, steps)
-
-
-def name(plan: Plan) -> str:
-    """Return the name of a plan in explanations, such as ``"cuda rows 16 bytes, reversed"``."""
-    if plan.kernel == "memcpy":
-        return "cuda memcpy"
-    width = plan.constants[0]
-    text = f"cuda {plan.kernel} {width} byte{'' if width == 1 else 's'}"
-    named = dict(zip(FAMILY[plan.kernel].constants, plan.constants, strict=True))
-    return text + _MODES.get(str(named.get("mode")), "")
-
-
-_MODES = {"fill": ", repeated", "reverse": ", reversed"}

@@ -25,7 +25,6 @@ from arraybridge.layout import c_strides
 BLOCK_BYTES, BLOCKS = 8 << 20, 3
 
 _PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE: pinned for every device
-_DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class _Block(NamedTuple):
@@ -182,22 +181,9 @@ def _ring(device: int, lane: int) -> Iterator[list[_Block]]:
 
 
 def _pinned() -> list[_Block]:
-    """Allocate the blocks; if one fails, free the others."""
-    cuda = driver.installed()
-    ring: list[_Block] = []
-    try:
-        for _ in range(BLOCKS):
-            address, event = c_void_p(), c_void_p()
-            cuda.cuMemHostAlloc(address, BLOCK_BYTES, _PORTABLE)
-            try:
-                cuda.cuEventCreate(event, _DISABLE_TIMING)
-            except BaseException:
-                cuda.cuMemFreeHost(address)
-                raise
-            ring.append(_Block(address.value or 0, event.value or 0))
-    except BaseException:
-        for block in ring:
-            cuda.cuEventDestroy(block.event)
-            cuda.cuMemFreeHost(block.address)
-        raise
-    return ring
+    """Allocate the blocks of a ring; they stay until the process ends."""
+    events = [context.new_event() for _ in range(BLOCKS)]
+    start = c_void_p()
+    driver.installed().cuMemHostAlloc(start, BLOCKS * BLOCK_BYTES, _PORTABLE)
+    at = start.value or 0
+    return [_Block(at + i * BLOCK_BYTES, event) for i, event in enumerate(events)]

@@ -136,7 +136,7 @@ def test_a_device_that_is_not_there():
         place(library, image())
         with pytest.raises((ab.ConversionError, RuntimeError), match=r"99|ordinal"):
             ab.convert(image(), library, device="cuda:99")
-    with pytest.raises(cuda.CUDAError, match=r"no CUDA device 99, this machine has \d") as caught:
+    with pytest.raises(cuda.CUDAError, match="CUDA_ERROR_INVALID_DEVICE") as caught:
         cuda.copy(256, 512, (3, 4), (16, 4), (4, 12), 4, 1, 99)
     assert (caught.value.call, caught.value.code) == ("cuDeviceGet", 101)
     assert bool((ab.contiguous(torch.ones(30, 40, device="cuda").t()) == 1).all())

@@ -4,9 +4,9 @@
 checked as compute-sanitizer checks it, and more strictly: see `machine`.
 """
 
-from .launch import launch, ops
+from .launch import launch
 from .machine import Machine
 from .memory import Endless, Memory
 from .values import Fault
 
-__all__ = ["Endless", "Fault", "Machine", "Memory", "launch", "ops"]
+__all__ = ["Endless", "Fault", "Machine", "Memory", "launch"]

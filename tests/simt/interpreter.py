@@ -20,14 +20,11 @@ import numpy as np
 
 from .values import BINARY, BUILTINS, COMPARED, UNARY, Fault, Op, constant, merged, number, parted
 
-__all__ = ["REACHED", "call", "device", "statements"]
+__all__ = ["call", "device"]
 
 #: What the statements after a ``return`` of every thread are given for a mask.
 GONE: Any = object()
 RESULT = "return"  # no name that a function could have
-
-#: Where statements have run, in any thread, since the process began: ``"file:line"``.
-REACHED: set[str] = set()
 
 
 class Prepared(NamedTuple):
@@ -99,21 +96,6 @@ def _tree(code: CodeType) -> ast.FunctionDef:
             if isinstance(node, ast.FunctionDef)
         }
     return found[code.co_name, code.co_firstlineno]
-
-
-def statements(filename: str) -> set[str]:
-    """Where the statements of all kernels and device functions of a file are, as in `REACHED`.
-
-    Those are the functions within functions: factories are run by Python.
-    """
-    module = ast.parse("".join(linecache.getlines(filename)))
-    outer = [node for node in module.body if isinstance(node, ast.FunctionDef)]
-    inner = [f for node in outer for f in ast.walk(node) if isinstance(f, ast.FunctionDef)]
-    found = (
-        node for f in inner if f not in outer for node in ast.walk(f) if isinstance(node, ast.stmt)
-    )
-    name = Path(filename).name
-    return {f"{name}:{node.lineno}" for node in found if not isinstance(node, ast.FunctionDef)}
 
 
 class _Builder:
@@ -239,11 +221,10 @@ class _Builder:
         return Prepared(parameters, tuple(sorted(free)), self.block(node.body))
 
     def block(self, body: list[ast.stmt]) -> Callable[[dict[str, Any], Any], Any]:
-        steps = [(self.where(node), self.statement(node)) for node in body]
+        steps = [self.statement(node) for node in body]
 
         def run(names: dict[str, Any], mask: Any) -> Any:
-            for where, step in steps:
-                REACHED.add(where)
+            for step in steps:
                 mask = step(names, mask)
                 if mask is GONE:
                     break

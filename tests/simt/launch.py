@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from .interpreter import call
 from .machine import Machine
 from .memory import Memory
 
-__all__ = ["launch", "ops"]
+__all__ = ["launch"]
 
 #: Blocks that run side by side.
 CHUNK = 64
@@ -25,15 +24,15 @@ def launch(
     factory: Callable[..., Any],
     dst: int,
     src: int,
-    memory: Memory | None = None,
+    memory: Memory,
     *,
     blocks: Iterable[int] | None = None,
     asynchronous: bool = True,
 ) -> None:
     """Run blocks of a kernel (by default all), and check each access: a Fault otherwise.
 
-    `dst` and `src` are the caller's addresses, before the plan's offsets; without a memory, no
-    byte is there. `asynchronous`: whether the device copies to shared memory asynchronously.
+    `dst` and `src` are the caller's addresses, before the plan's offsets. `asynchronous`: whether
+    the device copies to shared memory asynchronously.
     """
     _fits(plan)
     numbers = [tuple(np.int64(n) for n in part) for part in plan[3:6]]
@@ -56,8 +55,3 @@ def _fits(plan: Plan) -> None:
     wrong += [n for n in plan.steps if not -(2**63) <= n < 2**63]
     if wrong or not 1 <= plan.grid < 2**31:
         raise ValueError(f"numbers that no launch can have, {wrong}, in {plan}")
-
-
-def ops() -> SimpleNamespace:
-    """The operations, for a factory that is asked for its kernel and not run."""
-    return Machine(None, [0]).ops

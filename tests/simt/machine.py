@@ -21,15 +21,10 @@ __all__ = ["Fault", "Machine"]
 MOST_SHARED = 48 << 10  # bytes a block may have without being asked for
 
 
-#: The result of loads outside of memory.
-NOTHING: dict[int, Any] = {width: np.int64(0) for width in (1, 2, 4)}
-NOTHING |= {width: (np.int64(0),) * (width // 4) for width in (8, 16)}
-
-
 class Machine:
     """Threads of some blocks, side by side, and `ops`, which kernels are written in.
 
-    Without a memory every load gives zeros. Without `asynchronous` the device is one that cannot
+    Without `asynchronous` the device is one that cannot
     copy to shared memory past the registers.
     """
 
@@ -111,8 +106,6 @@ class Machine:
         def load(mask: Any, where: str, address: Any) -> Any:
             lanes, addresses = self._taking(mask, address)
             aligned(addresses, width, "an address", where)
-            if self.memory is None:
-                return NOTHING[width]
             return self._given(mask, lanes, width, self.memory.load(width, addresses, where))
 
         return load
@@ -122,8 +115,7 @@ class Machine:
             lanes, addresses = self._taking(mask, address)
             aligned(addresses, width, "an address", where)
             words = self._taken(lanes, width, value, where)
-            if self.memory is not None:
-                self.memory.store(width, addresses, words, where)
+            self.memory.store(width, addresses, words, where)
 
         return store
 
@@ -131,9 +123,7 @@ class Machine:
         def fetch(mask: Any, where: str, shared: Any, offset: Any) -> Any:
             lanes, offsets = self._taking(mask, offset)
             loaded = self._one(shared, where).load(width, lanes, offsets, where)
-            return (
-                NOTHING[width] if self.memory is None else self._given(mask, lanes, width, loaded)
-            )
+            return self._given(mask, lanes, width, loaded)
 
         return fetch
 
@@ -150,10 +140,7 @@ class Machine:
             lanes, addresses = self._taking(mask, address)
             _, offsets = self._taking(mask, offset)
             aligned(addresses, width, "an address", where)
-            if self.memory is None:
-                words = np.zeros((lanes.size, width // 4) if width > 4 else lanes.size, np.uint32)
-            else:
-                words = self.memory.load(width, addresses, where)
+            words = self.memory.load(width, addresses, where)
             self._one(shared, where).copy_async(width, lanes, offsets, words, where)
 
         return copy

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from arraybridge.kernels import cuda, disk
-from arraybridge.kernels.cuda import build, cache
+from arraybridge.kernels.cuda import build
 from tests.support import stub_driver
 from tests.support.processes import python
 from tests.support.stub_driver import Stub
 
 ITEMS = ((300, 400), (1600, 4), (4, 1200), 4)
-(PLAN,) = cuda.plans(*ITEMS)
 DST, SRC = 1 << 40, 1 << 41
 
 
@@ -38,73 +37,61 @@ def compiled(monkeypatch) -> list:
     return made
 
 
-def copied(*capabilities: tuple[int, int], layout=ITEMS) -> Stub:
+def copied(*capabilities: tuple[int, int]) -> Stub:
     """Copy on every device of a new driver, as a new process would."""
     with stub_driver.installed(Stub(*capabilities)) as stub:
         for device in range(len(stub.capabilities)):
-            cuda.copy(DST, SRC, *layout, device=device)
+            cuda.copy(DST, SRC, *ITEMS, device=device)
         assert len(stub.called("cuLaunchKernel")) == len(stub.capabilities)
     return stub
 
 
-class TestFoundAgain:
-    def test_by_the_next_process(self, folder, compiled):
-        copied()
-        stub = copied()
-        assert len(compiled) == 1
-        assert not stub.called("cuLinkCreate")
-        (file,) = folder.iterdir()
-        assert file.name.startswith("cuda-tile-sm90-")
-
-    def test_one_file_a_capability(self, folder, compiled):
-        copied((9, 0), (8, 0), (9, 0))
-        assert len(list(folder.iterdir())) == len(compiled) == 2
-        copied((8, 0), (7, 5))
-        assert len(list(folder.iterdir())) == len(compiled) == 3
-
-    def test_other_code_is_another_kernel(self, folder, compiled, monkeypatch):
-        copied()
-        monkeypatch.setattr(cache, "_dependencies", lambda: ("other",))
-        copied()
-        assert len(compiled) == 2
+def test_found_by_the_next_process(folder, compiled):
+    copied((9, 0), (8, 0), (9, 0))
+    assert len(compiled) == 2  # one for each capability
+    assert sorted(file.name[:15] for file in folder.iterdir()) == [
+        "cuda-tile-sm80-",
+        "cuda-tile-sm90-",
+    ]
+    stub = copied((9, 0), (8, 0))
+    assert len(compiled) == 2
+    assert not stub.called("cuLinkCreate")
 
 
-class TestHarm:
-    @pytest.mark.parametrize(
-        ("harm", "mended"),
-        [
-            (lambda file: file.write_bytes(file.read_bytes()[:-1]), True),
-            (lambda file: disk.write(str(file), b"no cubin"), True),  # the driver refuses it
-            (lambda file: disk.write(str(file), b"cubin of sm_90\n"), True),  # without the kernel
-            (lambda file: file.parent.chmod(0o777), False),
-        ],
-        ids=["damage", "refused", "no kernel", "not trusted"],
-    )
-    def test_it_costs_time_only(self, folder, compiled, harm, mended):
-        """Damage of every kind: unit/kernels/test_kernel_cache.py."""
-        copied()
-        (file,) = folder.iterdir()
-        whole = file.read_bytes()
-        harm(file)
-        stub = copied()
-        assert len(compiled) == 2
-        assert len(stub.libraries) == 1  # one that lacks the kernel is unloaded
-        assert file.read_bytes() == whole or not mended
+def test_other_code_is_another_kernel(folder, compiled, monkeypatch):
+    copied()
+    monkeypatch.setattr(build, "_dependencies", lambda: ("other",))
+    copied()
+    assert len(compiled) == 2
 
-    def test_a_full_device_is_no_reason_to_compile(self, folder, compiled):
-        copied()
-        with stub_driver.installed(Stub()) as stub:
-            stub.fail["cuLibraryLoadData"] = 2
-            with pytest.raises(cuda.CUDAMemoryError):
-                cuda.copy(DST, SRC, *ITEMS)
-        assert len(compiled) == 1
 
-    def test_what_is_not_linked_is_not_kept(self, folder, compiled):
-        with stub_driver.installed(Stub()) as stub:
-            stub.fail["cuLinkComplete"] = 218
-            with pytest.raises(cuda.CUDAError):
-                cuda.copy(DST, SRC, *ITEMS)
-        assert not folder.exists()
+@pytest.mark.parametrize(
+    ("harm", "mended"),
+    [
+        (lambda file: file.write_bytes(file.read_bytes()[:-1]), True),
+        (lambda file: disk.write(str(file), b"no cubin"), True),  # the driver refuses it
+        (lambda file: disk.write(str(file), b"cubin of sm_90\n"), True),  # without the kernel
+        (lambda file: file.parent.chmod(0o777), False),
+    ],
+    ids=["damage", "refused", "no kernel", "not trusted"],
+)
+def test_harm_costs_time_only(folder, compiled, harm, mended):
+    copied()
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    harm(file)
+    stub = copied()
+    assert len(compiled) == 2
+    assert len(stub.libraries) == 1  # one that lacks the kernel is unloaded
+    assert file.read_bytes() == whole or not mended
+
+
+def test_what_is_not_linked_is_not_kept(folder, compiled):
+    with stub_driver.installed(Stub()) as stub:
+        stub.fail["cuLinkComplete"] = 218
+        with pytest.raises(cuda.CUDAError):
+            cuda.copy(DST, SRC, *ITEMS)
+    assert not folder.exists()
 
 
 WORK = """

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import getfile
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from arraybridge import layout
-from arraybridge.kernels.cuda import indices
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.kernels.cuda.plan_types import MAX_PIECES, Plan
 from arraybridge.kernels.cuda.tile import TILE, TILE_BYTES
 from benchmarks.layouts import LAYOUTS
-from tests.simt import Endless, interpreter, launch
+from tests.simt import Endless, launch
 from tests.simt.nest import always, copied, planned, plans
 from tests.support import guarded
 from tests.support.small_layouts import small_layouts
@@ -38,7 +35,7 @@ SETTINGS = [
 ]
 #: Of `guarded`: nests whose destinations nowhere overlap themselves.
 FAMILIES = "channels channels network matrix matrix matrix rows gaps windows wide runs".split()
-FILES = sorted({indices.__file__, *(getfile(one.factory) for one in FAMILY.values())})
+HEAVY = pytest.mark.heavy
 STARTS_BETWEEN = (3, 5, 6, *range(9, 16))  # of `make test-all`
 
 
@@ -112,12 +109,6 @@ def drawn_even(number: int) -> tuple[Any, ...]:
     return Layout(shape, tuple(dense), tuple(strides), item), starts, {"_MIN_UNROLLED_PIECES": 0}
 
 
-def named(plan: Plan) -> list[tuple[str, object]]:
-    """The constants of a plan, with their names."""
-    names = FAMILY[plan.kernel].constants if plan.kernel in FAMILY else ()
-    return list(zip(names, plan.constants, strict=True))
-
-
 def copy_even(first: int, count: int) -> Iterator[Plan]:
     for number in range(first, first + count):
         given, starts, believed = drawn_even(number)
@@ -140,50 +131,21 @@ def copy_odd(width: int, asynchronous: bool) -> None:
 TILES = [(width, columns) for width, each in TILE.items() for columns in each]
 
 
-@pytest.fixture(scope="module")
-def reached() -> set[str]:
-    interpreter.REACHED.clear()
-    kernels = set(copy_drawn(0))
-    for shape in TILES:
-        copy_tiles(*shape)
-    for width in (4, 8):
-        copy_odd(width, asynchronous=True)
-    made = [(plan.kernel, *named(plan)) for plan in copy_even(0, 200)]
-    for kernel, what in (("rows", "even"), ("shift", "even"), ("merge", "dense")):
-        assert {(kernel, (what, True)), (kernel, (what, False))} <= {
-            (one[0], pair) for one in made for pair in one[1:]
-        }
-    return kernels | interpreter.REACHED
-
-
-class TestReached:
-    """Every kernel, and every statement of them, by the first thousand and by tiles."""
-
-    def test_every_kernel(self, reached: set[str]) -> None:
-        assert set(FAMILY) <= reached
-
-    @pytest.mark.parametrize("file", FILES, ids=lambda file: file[-12:])
-    def test_every_statement(self, file: str, reached: set[str]) -> None:
-        """What is missing here, no test is sure to take: let `guarded` draw it."""
-        found = interpreter.statements(file)
-        assert len(found) >= 7
-        assert all(line.startswith(f"{Path(file).name}:") for line in found)
-        assert found - reached == set()
-
-
 class TestAgainstNumPy:
-    @pytest.mark.heavy
-    @pytest.mark.parametrize("first", range(1000, 3000, 1000))
-    def test_more_that_are_drawn(self, first: int) -> None:
+    @pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=HEAVY) for n in (1000, 2000))])
+    def test_drawn(self, first: int) -> None:
         assert set(copy_drawn(first)) >= {"box", "gather", "rows", "tile"}
 
-    @pytest.mark.heavy
-    def test_more_that_are_even(self) -> None:
-        assert {plan.kernel for plan in copy_even(200, 200)} >= {"merge", "rows", "shift"}
+    @pytest.mark.parametrize("first", [0, pytest.param(200, marks=HEAVY)])
+    def test_pieces_of_a_thread_along_one_axis(self, first: int) -> None:
+        found = {(plan.kernel, *plan.constants[-1:]) for plan in copy_even(first, 200)}
+        assert found >= {
+            (kernel, x) for kernel in ("rows", "shift", "merge") for x in (True, False)
+        }
 
     @pytest.mark.parametrize(
         "start",
-        [0, 1, 2, 4, 7, 8, *(pytest.param(n, marks=pytest.mark.heavy) for n in STARTS_BETWEEN)],
+        [0, 1, 2, 4, 7, 8, *(pytest.param(n, marks=HEAVY) for n in STARTS_BETWEEN)],
     )
     @pytest.mark.parametrize("itemsize", range(1, 17))
     def test_every_width_from_every_byte(self, itemsize: int, start: int) -> None:

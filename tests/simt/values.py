@@ -170,19 +170,13 @@ def mulhi(mask: Any, where: str, a: Any, b: Any) -> Any:
     return np.int64(int(a) * int(b) >> 32)
 
 
-def funnel(mask: Any, where: str, low: Any, high: Any, bits: Any) -> Any:
-    """The lower half of high:low shifted right by so many bits, modulo 32."""
-    bits = bits & 31
-    return ((low & MASK) >> bits) | ((high << (32 - bits)) & MASK)
-
-
 def _first(mask: Any, values: np.ndarray, wrong: np.ndarray) -> int:
     found = wrong != 0 if mask is None else (wrong != 0) & mask
     return int(values[np.flatnonzero(found)[0]])
 
 
 #: By the name that kernels know.
-NUMBERS = {made.__name__: Op(made.__name__, made) for made in (i32, i64, u32, shr, mulhi, funnel)}
+NUMBERS = {made.__name__: Op(made.__name__, made) for made in (i32, i64, u32, shr, mulhi)}
 
 
 # -- accesses of whatever memory

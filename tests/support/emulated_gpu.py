@@ -31,8 +31,8 @@ BYTES = 1 << 20
 class Emulated(Stub):
     """A stub whose devices have memory, `arenas`, a multiple of 256 the first address of each."""
 
-    def __init__(self, *capabilities: tuple[int, int], **options: Any) -> None:
-        super().__init__(*capabilities, **options)
+    def __init__(self, *capabilities: tuple[int, int]) -> None:
+        super().__init__(*capabilities)
         self.arenas = []
         for device in range(len(self.capabilities)):
             block = np.zeros(BYTES + 256, np.uint8)

@@ -32,8 +32,8 @@ class Late(Emulated):
     that others made may all be non-blocking ones.
     """
 
-    def __init__(self, *capabilities: tuple[int, int], **options: Any) -> None:
-        super().__init__(*capabilities, **options)
+    def __init__(self, *capabilities: tuple[int, int]) -> None:
+        super().__init__(*capabilities)
         #: (context, stream) -> what is on it, in order.
         self.queues: dict[tuple[int, int], deque[Callable[[], bool]]] = {}
         self._state: dict[int, list[bool]] = {}  # event -> whether its latest record has happened

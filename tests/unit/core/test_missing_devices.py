@@ -143,7 +143,6 @@ def test_the_kernels_without_a_driver(no_driver: None) -> None:
     at = block.ctypes.data
     for call in (
         lambda: cuda.copy(at, at + 32, (2, 3), (12, 4), (4, 8), 4),
-        lambda: cuda.compact(at, at + 32, (2, 3), (1, 2), 4),
         lambda: transfer.upload(at, at + 32, (2, 3), (12, 4), 4, None, 0),
         lambda: transfer.fetch(at, at + 32, 24, None, 0),
         lambda: transfer.move(at, at + 32, 24, (None, None), (0, 1)),

@@ -81,21 +81,16 @@ class TestFoundAgain:
 
 
 class TestHarm:
-    harms = pytest.mark.parametrize(
+    @pytest.mark.parametrize(
         "harm",
         [
             lambda data: b"",
-            lambda data: b"no kernel",
-            lambda data: data[: len(data) // 2],
             lambda data: data[:-1],
             lambda data: data + b"\0",
             lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
-            lambda data: data.replace(b"format 1", b"format 0"),
         ],
-        ids=["empty", "other", "half", "short", "long", "flipped", "format"],
+        ids=["empty", "short", "long", "flipped"],
     )
-
-    @harms
     def test_damage_is_seen(self, kept: Path, harm) -> None:
         kept.write_bytes(harm(kept.read_bytes()))
         assert disk.read(str(kept)) is None
@@ -106,8 +101,7 @@ class TestHarm:
         (file,) = filled.iterdir()
         whole = disk.read(str(file))
         assert whole is not None
-        harmed = whole.replace(b"arraybridge_kernel", b"another__function_")
-        file.write_bytes(disk._MAGIC + disk._checksum(str(file), harmed) + harmed)
+        disk.write(str(file), whole.replace(b"arraybridge_kernel", b"another__function_"))
         assert python("print(cached(), loader.unavailable())", filled) == "False None"
         assert disk.read(str(file)) == whole  # mended
 
@@ -130,7 +124,7 @@ class TestHarm:
         (file,) = (tmp_path / "kernels").iterdir()
         assert disk.read(str(file)) is not None
 
-    def test_code_that_calls_numba_is_not_kept(self, tmp_path: Path, monkeypatch) -> None:
+    def test_code_that_calls_numba_is_not_run(self, tmp_path: Path, monkeypatch) -> None:
         import numba
 
         from arraybridge.kernels.cpu import loops
@@ -143,9 +137,8 @@ class TestHarm:
 
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
         monkeypatch.setattr(loops, "compiled", compiled)
-        kernel = loader._made(KEY)
-        kernel.call(4)
-        assert not kernel.cached
+        with pytest.raises(RuntimeError, match=r"a kernel calls .*NRT"):
+            loader._made(KEY)
         assert list(tmp_path.iterdir()) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -168,40 +167,3 @@ def test_eight_threads_from_the_first_call_on_and_without_jit() -> None:
     """NUMBA_DISABLE_JIT is for the user's own kernels: ours are no Python to fall back on."""
     work = "together(100, ['f4', 'f8', 'f4', 'c16', 'f4', 'f8', 'c16', 'i2'])"
     python(WORK + work, env={"NUMBA_DISABLE_JIT": "1"})
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_fork_while_another_thread_compiles_a_kernel(tmp_path: Path) -> None:
-    """The child has the compiler's locks, held by nobody that lives: it does without."""
-    python(
-        WORK
-        + """
-from arraybridge.kernels import cpu
-from arraybridge.kernels.cpu import loader, loops
-from numba.core.compiler_lock import global_compiler_lock
-transposes(1, "f8")
-at_work, forked = threading.Event(), threading.Event()
-compiled = loops.compiled
-def slowly(*key):
-    with global_compiler_lock:
-        at_work.set()
-        forked.wait()
-    return compiled(*key)
-loops.compiled = slowly
-thread = threading.Thread(target=transposes, args=(1,))
-thread.start()
-at_work.wait()
-child = os.fork()
-if child == 0:
-    assert loader.unavailable() == "the process was forked while another thread was compiling"
-    transposes(1, "f4", cpu.copy)
-    transposes(1, "f8")
-    os._exit(0)
-forked.set()
-assert os.waitpid(child, 0)[1] == 0
-thread.join()
-transposes(1)
-""",
-        env={"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)},  # nothing there: it must compile
-        flags=("-W", "ignore::DeprecationWarning"),  # of Python 3.12: fork with threads
-    )

@@ -1,7 +1,4 @@
-"""The pool of threads: each slice once, no hang, no abort, whatever the process does.
-
-Native threads and Python's, which replace them without the C extension, are tested alike.
-"""
+"""The pool of threads: each slice once, no hang, no abort, whatever the process does."""
 
 from __future__ import annotations
 
@@ -19,16 +16,15 @@ from arraybridge.native import C
 from tests.support.processes import python, run_python
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+LINUX = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
 
 
-@pytest.fixture(autouse=True, params=["native", "Python's"])
-def threads(request, monkeypatch) -> Iterator[dict[str, str]]:
-    """One of both pools here, and what gives it to a process of its own."""
-    if request.param == "native" and C is None:
-        pytest.skip("no C extension")
-    native = request.param == "native"
-    monkeypatch.setattr(pool, "C", C if native else None)
-    yield {"ARRAYBRIDGE_NO_NATIVE": str(int(not native))}
+native = pytest.mark.skipif(C is None, reason="no C extension, no threads")
+
+
+@pytest.fixture(autouse=True)
+def default() -> Iterator[None]:
+    yield
     pool.set_num_threads(None)
 
 
@@ -54,6 +50,7 @@ class TestSlices:
             run(done.append, count)
             assert len(done) == count
 
+    @native
     @pytest.mark.parametrize("threads", [2, 4])
     def test_threads_work_at_the_same_time(self, threads: int) -> None:
         pool.set_num_threads(threads)
@@ -68,6 +65,7 @@ class TestSlices:
         assert len(set(passed)) == threads
         assert threading.get_native_id() in passed  # the caller takes slices too
 
+    @native
     def test_a_job_inside_a_job_waits_for_no_thread(self) -> None:
         pool.set_num_threads(3)
         inner: list[tuple[int, int]] = []
@@ -78,13 +76,11 @@ class TestSlices:
 
         run(outer, 4)
         assert len(inner) == 12
-        if pool.C is not None:
-            assert all(caller == worker for caller, worker in inner)
+        assert all(caller == worker for caller, worker in inner)
 
-    @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
-    def test_native_threads_take_no_signals(self) -> None:
-        if pool.C is None:
-            pytest.skip("Python calls handlers on its main thread only")
+    @native
+    @LINUX
+    def test_threads_take_no_signals(self) -> None:
         pool.set_num_threads(3)
         tasks: set[int] = set()
         barrier = threading.Barrier(3)
@@ -98,23 +94,6 @@ class TestSlices:
             with open(f"/proc/self/task/{task}/status") as status:
                 blocked = next(line for line in status if line.startswith("SigBlk"))
             assert int(blocked.split()[1], 16) & 1 << 1  # SIGINT
-
-    def test_an_interrupt_is_raised_when_all_is_done(self) -> None:
-        """Of the C extension's, nothing interrupts the wait."""
-        caller, done = threading.get_ident(), []
-        interrupted = False
-
-        def work(i: int) -> None:
-            nonlocal interrupted
-            if threading.get_ident() == caller and not interrupted:
-                interrupted = True
-                raise KeyboardInterrupt
-            threading.Event().wait(0.002)
-            done.append(i)
-
-        with pytest.raises(KeyboardInterrupt):
-            pool._in_python(work, 20, 3)
-        assert len(done) == 19
 
 
 class TestSettings:
@@ -158,21 +137,19 @@ class TestSettings:
 
 WORK = """
 from tests.support.transposes import *
-from arraybridge.native import C
 in_slices()
 def tasks():
     return len(os.listdir("/proc/self/task"))
-def has_helpers(before):  # Python's end with their copy; each takes a moment to go
+def has_helpers(before):
     import time
-    wanted = before + 2 if C else before
-    return any(tasks() == wanted or time.sleep(0.01) for _ in range(1000))
+    return any(tasks() == before + 2 or time.sleep(0.01) for _ in range(1000))
 """
-LINUX = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
 
 
+@native
 class TestProcesses:
     @LINUX
-    def test_threads(self, threads) -> None:
+    def test_threads(self) -> None:
         """None for one, none if none can be started, two more for three at once."""
         python(
             WORK
@@ -196,11 +173,10 @@ assert has_helpers(before)
 together(200, ["f4"] * 8)
 assert has_helpers(before)
 """,
-            env=threads,
         )
 
     @LINUX
-    def test_fork_after_a_job_and_in_the_middle_of_another_threads(self, threads) -> None:
+    def test_fork_after_a_job_and_in_the_middle_of_another_threads(self) -> None:
         python(
             WORK
             + """
@@ -228,11 +204,10 @@ ended = True
 for thread in threads:
     thread.join()
 """,
-            env=threads,
             flags=("-W", "ignore::DeprecationWarning"),  # of Python 3.12: fork with threads
         )
 
-    def test_multiprocessing_pools_after_a_job(self, tmp_path: Path, threads) -> None:
+    def test_multiprocessing_pools_after_a_job(self, tmp_path: Path) -> None:
         script = tmp_path / "script.py"
         script.write_text(
             WORK
@@ -246,10 +221,10 @@ if __name__ == "__main__":
         transposes(2)
 """
         )
-        done = run_python(script, cwd=tmp_path, env=threads)
+        done = run_python(script, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
 
-    def test_copies_while_the_interpreter_ends(self, threads) -> None:
+    def test_copies_while_the_interpreter_ends(self) -> None:
         said = python(
             WORK
             + """
@@ -265,6 +240,5 @@ copy()
 atexit.register(copy)
 late = Late()
 """,
-            env=threads,
         )
         assert said == "copied copied copied "
