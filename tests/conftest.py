@@ -7,12 +7,10 @@ import ctypes
 import gc
 import importlib
 import importlib.util
-import inspect
 import os
 import re
 import sys
 import tempfile
-import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -23,8 +21,6 @@ import pytest
 from .support import coexist
 from .support.optional import Missing, installed
 from .support.programs import ENVIRONMENT
-
-PACKAGE = Path(__file__).resolve().parents[1] / "arraybridge"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,22 +65,12 @@ def pytest_collection_finish() -> None:
 
     Those are millions of objects, and the tests of ownership collect after every step.
     """
-    if "jax" in sys.modules:
-        _keep_what_jax_compiles()
+    if jax := sys.modules.get("jax"):  # its own caches are cleared between files, see below
+        jax.config.update("jax_compilation_cache_dir", _compiled.name)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     gc.collect()
     gc.freeze()
-
-
-def _keep_what_jax_compiles() -> None:
-    """Have JAX keep on disk what it compiles: its own caches are cleared between files, see below.
-
-    Not by environment variables: processes that tests start, and kill, have none of it.
-    """
-    import jax
-
-    jax.config.update("jax_compilation_cache_dir", _compiled.name)
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 _compiled = tempfile.TemporaryDirectory(prefix="arraybridge-jax-")
@@ -142,11 +128,7 @@ def jitted(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Skip a test that asked for a library by its name where that library is not installed.
-
-    Nothing else that fails to import is forgiven: a test that does not itself name the library
-    must pass without it, and so must an ``import`` in arraybridge that nobody asked for.
-    """
+    """Skip a test that names a library which is not installed; no other import may fail."""
     if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
         for value in item.callspec.params.values():
             if isinstance(value, Missing):
@@ -155,27 +137,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
         return (yield)
     except ImportError as error:
         name = (error.name or "").partition(".")[0]
-        if name and not installed(name) and _names(item, name) and _asked(error):
+        said = f"{item.name} {item.path.read_text('utf-8')}"
+        if name and not installed(name) and re.search(rf"(?<![a-z]){name}(?![a-z])", said):
             pytest.skip(f"{name} is not installed")
         raise
-
-
-def _names(item: pytest.Item, library: str) -> bool:
-    """Whether a test says the name of a library: in its file, or among its parameters."""
-    if not isinstance(item, pytest.Function):
-        return False
-    word = re.compile(rf"(?<![a-z]){library}(?![a-z])")
-    return bool(word.search(item.name) or word.search(inspect.getsource(item.module)))
-
-
-def _asked(error: ImportError) -> bool:
-    """Whether the import that failed is the test's, or arraybridge's on the test's behalf.
-
-    arraybridge raises an ImportError of its own, with advice, where it was given a library's name;
-    a ModuleNotFoundError from its files is an import that should not be there.
-    """
-    if type(error) is not ModuleNotFoundError:
-        return True
-    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    last = next(file for file in reversed(files) if not file.startswith("<"))  # importlib's
-    return PACKAGE not in Path(last).resolve().parents

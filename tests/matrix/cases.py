@@ -15,7 +15,6 @@ DTYPES = tuple(
     "complex128 bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz "
     "float8_e4m3b11fnuz float8_e3m4 float8_e4m3 float8_e8m0fnu".split()
 )
-WIDE = ("int64", "uint64", "float64", "complex128")  # what JAX narrows while x64 is off
 
 LAYOUTS = (
     "contiguous",
@@ -141,7 +140,6 @@ def all_cases() -> list[Case]:
         part = (("index", (slice(offset, offset + 12),)),)  # for libraries without unaligned floats
         cases.append(Case(f"uint8 at +{offset} bytes", "unaligned bytes", "uint8", (80,), part))
     cases += _state_cases()
-    cases += [Case(f"x64 off {dtype}", "x64 off", dtype, (3, 4)) for dtype in (*WIDE, "float32")]
     return cases
 
 

@@ -16,7 +16,6 @@ class TensorFlow(Native):
 
     name = "tensorflow"
     immutable = True
-    ends_process = ("*",)
 
     def make(self, values):
         return self.xp.constant(values)
@@ -199,7 +198,7 @@ class Mlx(Views, Native):
 
 
 class OnnxRuntime(OverNumPy):
-    """ONNX Runtime's values, read by a model that gives back what it is given."""
+    """ONNX Runtime's values, read by address."""
 
     name = "onnxruntime"
     _names = {  # noqa: RUF012 - as ONNX calls them
@@ -218,11 +217,6 @@ class OnnxRuntime(OverNumPy):
         "float8_e8m0fnu": 24,
     }
 
-    def load(self):
-        super().load()
-        self._models = {}
-        return self
-
     def of(self, array):
         code = self._codes.get(array.dtype.name)
         if code is None:
@@ -230,22 +224,8 @@ class OnnxRuntime(OverNumPy):
         return self.xp.OrtValue.ortvalue_from_numpy_with_onnx_type(array, code)
 
     def values(self, x):
-        if x.tensor_size_in_bytes():
-            x = self._identity(x)
         shape = self.shape(x)
         return raw(x.data_ptr(), shape, c_strides(shape), self.dtype(x))
-
-    def _identity(self, x):
-        """What a model makes of it, if there is a kernel for the type."""
-        from ..support.onnx import model
-
-        code = x.element_type()
-        with contextlib.suppress(Exception):
-            if code not in self._models:
-                told = model([("Identity", "x", "y")], {"x": code}, {"y": code})
-                self._models[code] = self.xp.InferenceSession(told)
-            return self._models[code].run_with_ort_values(None, {"x": x})[0]
-        return x
 
     def dtype(self, x):
         name = x.data_type().removeprefix("tensor(").rstrip(")")

@@ -88,8 +88,6 @@ class Native:
     module = ""  # the import name, where it is another
     device = "cpu"  # where its arrays lie here, as ``convert`` spells it
     immutable = False  # whether its arrays can never be written
-    x64 = True  # whether JAX, where it is loaded, keeps 64-bit types
-    ends_process: tuple[str, ...] = ()  # cases in which `own_function` does so; * is any text
     xp: Any = None
 
     def load(self) -> Native:
@@ -311,7 +309,7 @@ NATIVES = {  # name -> (module, class)
 }
 
 
-PACKAGES = {"numba": "numba_cuda", "pillow": "PIL", "cuda_core": "cuda.core"}
+PACKAGES = {"pillow": "PIL", "cuda_core": "cuda.core"}
 
 
 def package(name: str) -> str:
@@ -320,21 +318,8 @@ def package(name: str) -> str:
 
 
 def installed(names: Iterable[str]) -> list[str]:
-    """Return the libraries that are installed; of those for CUDA, none without a device."""
-    cuda = device_count() > 0
-    return [name for name in names if _found(package(name)) and (cuda or name not in CUDA)]
-
-
-CUDA = ("cupy", "numba")
-
-
-def device_count() -> int:
-    """Return the number of CUDA devices, asked of the driver."""
-    try:
-        driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
-    except OSError:
-        return 0
-    return 0 if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) else count.value
+    """Return the libraries that are installed."""
+    return [name for name in names if _found(package(name))]
 
 
 def _found(package: str) -> bool:

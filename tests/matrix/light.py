@@ -25,7 +25,6 @@ class Torch(Views, Native):
     """PyTorch; built from bytes, as NumPy cannot give it every dtype."""
 
     name = "torch"
-    ends_process = ("*negative*",)
 
     def make(self, values):
         dtype = getattr(self.xp, values.dtype.name, None)
@@ -81,7 +80,7 @@ class Jax(Native):
 
     def load(self):
         super().load()
-        self.xp.config.update("jax_enable_x64", self.x64)
+        self.xp.config.update("jax_enable_x64", True)
         return self
 
     def make(self, values):

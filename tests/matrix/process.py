@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection, wait
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any
 
 ENDED = 86  # exit status of a process that reported everything
@@ -17,8 +16,8 @@ LOADING_S = 180.0
 def apart(seconds: float, function: Callable[..., Iterator[Any]], *args: Any) -> Iterator[Any]:
     """Yield what a generator function yields in another process.
 
-    Raises ChildProcessError ("crash: ...", "hang: ...", "error: ...") if it ends otherwise. Each
-    answer may take ``seconds``, the first, before which libraries are imported, `LOADING_S`.
+    Raises ChildProcessError ("crash: ...", "hang: ...") if it ends otherwise. Each answer may take
+    ``seconds``, the first, before which libraries are imported, `LOADING_S`.
     """
     spawn = get_context("spawn")
     ours, theirs = spawn.Pipe(duplex=False)
@@ -28,11 +27,8 @@ def apart(seconds: float, function: Callable[..., Iterator[Any]], *args: Any) ->
     patience = LOADING_S
     try:
         while ours.poll(patience):
-            answer, error = ours.recv()
-            if error is not None:
-                raise ChildProcessError(f"error: {error}")
+            yield ours.recv()
             patience = seconds
-            yield answer
         raise ChildProcessError(f"hang: no answer for {patience:.0f} s")
     except EOFError:
         process.join()
@@ -48,15 +44,6 @@ def apart(seconds: float, function: Callable[..., Iterator[Any]], *args: Any) ->
 def _send(to: Connection, function: Callable[..., Iterator[Any]], *args: Any) -> None:
     for stream in (1, 2):  # discard what the libraries print
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        for answer in function(*args):
-            to.send((answer, None))
-    except Exception as error:
-        to.send((None, f"{type(error).__name__}: {error}"))
+    for answer in function(*args):
+        to.send(answer)
     os._exit(ENDED)  # skip the libraries' exit handlers
-
-
-def _end_with_parent() -> None:
-    wait([parent_process().sentinel])
-    os._exit(ENDED)

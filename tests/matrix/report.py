@@ -51,7 +51,7 @@ def markdown(
         f"`python -m tests.matrix`: {verdict(cells, seconds)}.",
         "",
         f"{time.strftime('%Y-%m-%d')}, {platform.system()} {platform.machine()}: {told}. "
-        "JAX had x64 on, except in the cases `x64 off`.",
+        "JAX had x64 on.",
     ]
     return "\n".join(lines) + "\n"
 

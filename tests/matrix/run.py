@@ -18,7 +18,6 @@ from .process import apart
 
 FAILURES = (WRONG, ERROR, CRASH, HANG)
 CELL_S = 60.0  # the slowest compiles
-MOST_CRASHES = 8  # then the rest of a pair is not tried
 
 
 class Cell(NamedTuple):
@@ -27,7 +26,6 @@ class Cell(NamedTuple):
     source: str
     target: str
     case: str
-    group: str
     verdict: str  # view, copy, transfer, refused, n/a (no such array), or one of `FAILURES`
     why: str = ""  # the route's reason, or what went wrong
     native: str = ""  # of the target's own importer: view, copy, right, error, wrong, crash, hang
@@ -38,13 +36,12 @@ def run(
     cases: list[Case],
     *,
     jobs: int = 2,
-    native: str | None = "native",
+    native: bool = True,
     first: str | None = None,
 ) -> list[Cell]:
     """Every two of ``libraries``, or ``first`` and those after it, over ``cases``, both ways.
 
-    ``jobs`` pairs run at a time. ``native`` is the step that asks the target's own importer:
-    "native"; "native_without_view", only where arraybridge gives no view; or None.
+    ``jobs`` pairs run at a time; ``native`` asks the target's own importer as well.
     """
     order = {name: i for i, name in enumerate(libraries)}
     pairs = [pair for pair in combinations(order, 2) if first in (None, pair[0])]
@@ -53,64 +50,47 @@ def run(
     with ThreadPoolExecutor(jobs) as pool:
         cells = pool.map(lambda pair: _cells(*pair, cases, native), pairs)
         found = [cell for each in cells for cell in each]
-    index = {case.name: i for i, case in enumerate(cases)}
-    return sorted(found, key=lambda c: (order[c.source], order[c.target], index[c.case]))
+    return sorted(found, key=lambda cell: (order[cell.source], order[cell.target]))
 
 
-def _cells(a: str, b: str, cases: list[Case], native: str | None) -> list[Cell]:
+def _cells(a: str, b: str, cases: list[Case], native: bool) -> list[Cell]:
     """The cells of one pair; after each crash or hang, another process for what is left."""
-    by_name = {case.name: case for case in cases}
-    # Each way comes first in a process, in one of `make matrix` and the tests.
-    ways = ((b, a), (a, b)) if native == "native" else ((a, b), (b, a))
-    # JAX narrows while x64 is off, as at its start: these come first.
-    wanted = [
-        (way, case.name)
-        for narrow in (True, False)
-        for way in ways
-        for case in cases
-        if (case.group == "x64 off") is narrow and (not narrow or way[1] == "jax")
-    ]
-    found: dict[tuple[tuple[str, str], str], dict[str, Any]] = {cell: {} for cell in wanted}
-    steps = [Step(*cell, "cell") for cell in wanted]
-    if native:  # last, because native functions may end the process
-        steps += [Step(*cell, native) for cell in wanted]
-    crashes = dict.fromkeys(ways, 0)
+    layouts = {case.name: case.layout for case in cases}
+    wanted = [(way, name) for way in ((a, b), (b, a)) for name in layouts]
+    found: dict[Any, dict[str, Any]] = {cell: {} for cell in wanted}
+    # The libraries' own functions come last, because they may end the process.
+    kinds = ("cell", "native") if native else ("cell",)
+    steps = [Step(*cell, kind) for kind in kinds for cell in wanted]
     while steps:
         loaded = False
         try:
             for answer in apart(CELL_S, check, a, b, [*steps]):
                 if loaded:
-                    way, name, what = steps.pop(0)
-                    found[way, name][what] = answer
+                    way, name, kind = steps.pop(0)
+                    found[way, name][kind] = answer
                 loaded = True
         except ChildProcessError as error:
             if not steps:
                 break  # all cells have reported
-            ended, at = str(error), steps[0]
-            crashes[at.way] += 1
-            verdict = {"hang": HANG, "error": ERROR}.get(ended.partition(":")[0], CRASH)
-            here = [step for step in steps if step.way == at.way]
+            at, ended = steps[0], str(error)
+            lost = [at]
             if not loaded:
-                lost = ends = [*steps]
-            elif crashes[at.way] > MOST_CRASHES:
-                lost = ends = here
-            elif at.what == native:  # its siblings of another dtype would end the same way
-                layout = by_name[at.case].layout
-                lost = ends = [step for step in here if by_name[step.case].layout == layout]
-            else:
-                lost, ends = [step for step in here if step.case == at.case], [at]
+                lost = [*steps]
+            elif at.what == "native":  # its siblings of another dtype would end the same way
+                layout = layouts[at.case]
+                lost = [s for s in steps if s.way == at.way and layouts[s.case] == layout]
+            verdict = HANG if ended.startswith("hang") else CRASH
+            for way, name, kind in lost:
+                outcome = {"verdict": verdict, "why": ended} if kind == "cell" else ended
+                found[way, name][kind] = outcome
             steps = [step for step in steps if step not in lost]
-            for way, name, what in ends:
-                why = f"{ended}, as in {at.case}" if loaded and name != at.case else ended
-                outcome = {"cell": {"verdict": verdict, "why": why}, native: why}
-                found[way, name][what] = outcome.get(what, {})
-    return [_cell(way, by_name[name], told, native) for (way, name), told in found.items()]
+    return [_cell(way, name, told) for (way, name), told in found.items()]
 
 
-def _cell(way: tuple[str, str], case: Case, found: dict[str, Any], native: str | None) -> Cell:
+def _cell(way: tuple[str, str], case: str, found: dict[str, Any]) -> Cell:
     cell = found.get("cell", {"verdict": ERROR, "why": "no answer"})
-    theirs = "" if cell["verdict"] == NA else found.get(native, "")
-    return Cell(*way, case.name, case.group, native=theirs, **cell)
+    theirs = "" if cell["verdict"] == NA else found.get("native", "")
+    return Cell(*way, case, native=theirs, **cell)
 
 
 def lost_views(cells: Iterable[Cell]) -> list[Cell]:
@@ -128,7 +108,7 @@ def lost_views(cells: Iterable[Cell]) -> list[Cell]:
 
 def failures(cells: Iterable[Cell]) -> list[Cell]:
     """Every cell that makes the exit status 1."""
-    return [cell for cell in cells if cell.verdict in FAILURES or cell in lost_views((cell,))]
+    return [cell for cell in cells if cell.verdict in FAILURES or lost_views((cell,))]
 
 
 def versions(libraries: Iterable[str]) -> dict[str, str]:

@@ -4,13 +4,9 @@ What CPython promises no child is not asked here: that it goes on where another 
 was in an import or in a compiler.
 """
 
-import os
-
 import pytest
 
 from tests.support.processes import python
-
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
 #: `child(pause)` forks after a pause, and says how a child ended that exports and copies first.
 PRELUDE = """

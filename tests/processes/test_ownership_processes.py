@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import os
 import sys
 
 import numpy as np
@@ -135,7 +134,6 @@ def test_a_consumer_releases_after_the_interpreter_has_ended(versioned):
     assert out.split("\n") == ["python ends", "python has ended", "last", ""]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_fork():
     """Of children that end at once and that end as the interpreter does; one exports first."""
     out = run("""

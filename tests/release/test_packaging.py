@@ -62,7 +62,6 @@ def test_the_citation_names_this_version() -> None:
     assert f"version: {ab.__version__}" in citation
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 @pytest.mark.parametrize("target", [".venv/.made", "clean"])
 def test_make_keeps_an_environment_of_somebody_else(target: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path)

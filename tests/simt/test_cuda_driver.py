@@ -1,6 +1,5 @@
 """CUDA's driver through a stub: calls, their order and streams, and errors, each with a remedy."""
 
-import os
 import threading
 import weakref
 from time import sleep
@@ -115,7 +114,6 @@ cuda.copy(*args)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.parametrize(
     ("before", "said"),
     [("used", "3 True cuInit: CUDA cannot be used in\n"), ("unused", "copied\n")],

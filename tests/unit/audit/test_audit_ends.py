@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import os
 import pickle
 import random
 import sys
@@ -145,7 +144,6 @@ def test_a_conversion_that_is_entered_while_an_audit_begins_is_seen() -> None:
         ab.unregister_library("signal")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_fork_while_another_thread_counts() -> None:
     program = """
 import os, signal

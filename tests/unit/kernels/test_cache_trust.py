@@ -11,10 +11,7 @@ import pytest
 from arraybridge.kernels import disk
 from tests.support.processes import python
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX owners and modes")
-root = pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can play another user"
-)
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can play another user")
 NOBODY = 65534
 
 

@@ -215,7 +215,6 @@ assert blocks.idle_bytes() == 0
     python(script, env=mapped)
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="no fork")
 def test_forks_beside_threads_that_drop_blocks():
     """A child keeps nothing at first, and never writes to its parent's blocks."""
     python(
