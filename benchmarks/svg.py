@@ -11,9 +11,9 @@ WIDTH = 480
 #: On their own background, because the theme of the page can differ from the system's.
 STYLE = """\
 text { font: 11.5px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill: #24292f } .title { font-size: 14px; font-weight: 600 }
-.small { font-size: 10px } .bold { font-weight: 600 } .mono { font-family: ui-monospace, Menlo, Consolas, monospace } .faint { fill-opacity: .75 }
-.bad { fill: #c93c37 } .page { fill: #ffffff } .grid { stroke: #d8dee4 } .axis { stroke: #57606a; stroke-width: 1.5 } .link { stroke: #afb8c1; stroke-width: 2 }
-@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .bad { fill: #ff7b72 } .page { fill: #14181e } .grid { stroke: #30363d }
+.small { font-size: 10px }
+.page { fill: #ffffff } .grid { stroke: #d8dee4 } .axis { stroke: #57606a; stroke-width: 1.5 } .link { stroke: #afb8c1; stroke-width: 2 }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .page { fill: #14181e } .grid { stroke: #30363d }
 .axis { stroke: #9198a1 } .link { stroke: #484f58 } }"""
 
 
@@ -35,12 +35,12 @@ class Scale:
 
 
 class Picture:
-    """A drawing; `description` is its text for readers who cannot see it, by default the title."""
+    """A drawing."""
 
-    def __init__(self, width: int, height: int, title: str, description: str = "") -> None:
+    def __init__(self, width: int, height: int, title: str) -> None:
         self.lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
-            f"<title>{escape(description or title)}</title><style>{STYLE}</style>",
+            f"<title>{escape(title)}</title><style>{STYLE}</style>",
             f'<rect class="page" width="{width}" height="{height}" rx="6"/>',
         ]
         self.text(12, 22, title, kind="title")
@@ -63,34 +63,8 @@ class Picture:
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}"/>'
         )
 
-    def box(
-        self, x: float, y: float, width: float, height: float, kind: str = "page", fill: str = ""
-    ) -> None:
-        """A framed box in the color of a class, or in a color for both themes."""
-        at = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="3"'
-        self.lines.append(f'<rect {at} class="{kind}"/>')
-        shown = f'fill="{fill}" fill-opacity=".22"' if fill else 'fill="none"'
-        self.lines.append(f'<rect {at} {shown} class="axis" style="stroke-width:1"/>')
-
-    def arrow(self, points: list[tuple[float, float]], color: str = "#8a8f98") -> None:
-        """Lines that end in an arrowhead, which points down."""
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        x, y = points[-1]
-        self.lines.append(
-            f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.3"/>'
-            f'<path d="M{x:.1f} {y:.1f}l-3.5 -6h7z" fill="{color}"/>'
-        )
-
     def dot(self, x: float, y: float, color: str, radius: float = 4) -> None:
         self.lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{color}"/>')
-
-    def curve(self, points: list[tuple[float, float]], color: str) -> None:
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.lines.append(
-            f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>'
-        )
-        for x, y in points:
-            self.dot(x, y, color, 3)
 
     def legend(self, x: float, y: float, entries: dict[str, str], step: float = 110) -> None:
         for at, (name, color) in enumerate(entries.items()):

@@ -225,7 +225,6 @@ def differences(whose: str, found: np.ndarray, wanted: np.ndarray) -> list[str]:
 def measure(layout: Layout) -> Iterator[dict[str, Any]]:
     """Record the times, then check that the copies are right."""
     from arraybridge.kernels import cuda
-    from arraybridge.kernels.cuda.plan import name
     from arraybridge.layout import c_strides
 
     at = case(layout)
@@ -243,7 +242,7 @@ def measure(layout: Layout) -> Iterator[dict[str, Any]]:
     yield {
         "bytes": at.moved(),
         "result": host.nbytes,
-        "plan": ", ".join(map(name, plans)),
+        "plan": ", ".join(plan.kernel for plan in plans),
         "seconds": {who: statistics.median(found) for who, found in times.items()},
         "spread": {who: spread(found) for who, found in times.items()},
         "failed": failed,
