@@ -180,11 +180,8 @@ def speaks_arrow(cls: type) -> bool:
 
     Files and objects with labels are not read as tables.
     """
-    if all(getattr(cls, method, None) is None for method in METHODS):
-        return False
-    from .rejections import BY_PACKAGE
-
-    return package_of(cls) not in BY_PACKAGE
+    speaks = any(getattr(cls, method, None) is not None for method in METHODS)
+    return speaks and package_of(cls) not in ("awkward", "xarray")
 
 
 def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None:

@@ -16,39 +16,21 @@ from .frames import speaks_arrow
 
 METHODS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
 _PROBE = "__arraybridge_no_such_attribute__"
-_STORES = frozenset({"netCDF4", "tensorstore"})  # their arrays do not show that they have chunks
-
 _IN_TREE = "the arrays in it, arraybridge.tree.convert(x, library)"
 _LABELS = "its values without the dimensions' names, x.data"
-#: What to pass instead of objects of a package: the first whose attribute the class has.
-BY_PACKAGE = {
-    "_cffi_backend": (
-        (
-            "__class__",
-            "arraybridge.from_pointer(int(ffi.cast('uintptr_t', x)), shape, dtype, device='cpu', "
-            "owner=x)",
-        ),
-    ),
-    "awkward": (
-        ("snapshot", "awkward.to_numpy(x.snapshot())"),
-        (
-            "__class__",
-            "awkward.to_numpy(awkward.flatten(x, axis=None)) if its lists differ in length, else "
-            "awkward.to_numpy(x)",
-        ),
-    ),
-    "h5py": (("__array__", "x[...]"),),
-    "netCDF4": (("__array__", "x[...]"),),
-    "tensorstore": (("read", "x.read().result()"),),
-    "xarray": (("to_dataarray", "x.to_dataarray().data"), ("data", _LABELS)),
-    "zarr": (("__array__", "x[...]"),),
-}
-#: The same for all packages.
-_BY_ATTRIBUTE = (
-    ("get_params", _IN_TREE),
-    ("state_dict", _IN_TREE),
-    ("magnitude", "x.magnitude"),
+_CHUNKS = ("chunks", "chunking", "chunk_layout")  # of Zarr and h5py, netCDF4, TensorStore
+#: What to pass instead of an object: the first whose attribute its class has.
+_REMEDIES = (
+    ("to_dataarray", "x.to_dataarray().data"),  # xarray
+    ("sizes", _LABELS),
+    ("snapshot", "x.snapshot()"),  # awkward
+    ("magnitude", "x.magnitude"),  # pint
     ("compute", "x.compute()"),
+    ("chunk_layout", "x.read().result()"),
+    ("chunking", "x[...]"),
+    ("chunks", "x[...]"),
+    ("get_params", "the arrays in it, arraybridge.tree.convert(vars(x), library)"),
+    ("state_dict", _IN_TREE),
     ("toarray", "x.toarray()"),
     ("todense", "x.todense()"),
     ("collect", "x.collect()"),
@@ -57,30 +39,24 @@ _BY_ATTRIBUTE = (
     ("to_arrow_table", "x.to_arrow_table()"),
     ("__array__", "numpy.asarray(x)"),
 )
-_NUMBERS = (bool, int, float, complex, list, tuple, range)
 
 
-def remedy(x: Any, to: str = "") -> str | None:
+def _remedy(x: Any, to: str) -> str | None:
     """Return what to pass instead of an object, if known; ``to`` is the intended target."""
-    if isinstance(x, dict) or (
-        isinstance(x, list | tuple) and any(isinstance(y, dict) or speaks_array(y) for y in x)
-    ):
+    inside = x if isinstance(x, list | tuple) else ()
+    if isinstance(x, dict) or any(isinstance(y, dict) or _is_array(y) for y in inside):
         return _IN_TREE
-    if isinstance(x, _NUMBERS):
-        if isinstance(x, list | tuple) and len({len(y) for y in x if isinstance(y, list)}) > 1:
-            return "its rows one by one, since they differ in length"
+    if isinstance(x, bool | int | float | complex | list | tuple | range):
         made = f"arraybridge.asarray(x, like={to!r}), or pass " if to else ""
         return f"{made}numpy.asarray(x)"
-    cls = type(x)
-    for attribute, found in (*BY_PACKAGE.get(package_of(cls), ()), *_BY_ATTRIBUTE):
-        value = getattr(cls, attribute, None)  # the class may set it to None
+    for attribute, found in _REMEDIES:
+        value = getattr(type(x), attribute, None)  # the class may set it to None
         if value is not None and not (found == f"x.{attribute}" and callable(value)):
             return found
     return None
 
 
-def speaks_array(x: Any) -> bool:
-    """Whether NumPy would take ``x`` as an array."""
+def _is_array(x: Any) -> bool:
     return hasattr(x, "__array__") and not isinstance(x, np.generic)
 
 
@@ -88,7 +64,7 @@ def no_array(x: Any, to: str = "") -> TypeError:
     """Return the error for an object that is no array in memory; ``to`` is the target, if any."""
     if isinstance(x, type):
         return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
-    found = remedy(x, to)
+    found = _remedy(x, to)
     if found is not None:
         return TypeError(f"{_named(x)} is not an array in memory: pass {found}")
     return TypeError(
@@ -114,7 +90,7 @@ def has_no_memory(cls: type) -> bool:
     if any(hasattr(cls, method) for method in METHODS) or speaks_arrow(cls):
         return False
     return hasattr(cls, "__array_namespace__") or (
-        hasattr(cls, "__array__") and (hasattr(cls, "chunks") or package_of(cls) in _STORES)
+        hasattr(cls, "__array__") and any(hasattr(cls, name) for name in _CHUNKS)
     )
 
 

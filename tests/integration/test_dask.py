@@ -55,18 +55,6 @@ def test_contiguous():
     check(x, "numpy", NUMBERS.T)
 
 
-@pytest.mark.parametrize("library", ["torch", "jax"])
-def test_functions_by_blocks(library):
-    pytest.importorskip(library)
-
-    @ab.adapt(library)
-    def square(x):
-        assert ab.inspect(x).library == library
-        return x * x
-
-    check(lazy().map_blocks(square), "numpy", NUMBERS * NUMBERS)
-
-
 def test_refusals():
     x = lazy()
     for function in (

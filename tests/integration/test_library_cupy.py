@@ -14,7 +14,7 @@ import arraybridge as ab  # noqa: E402
 from arraybridge import dlpack  # noqa: E402
 from arraybridge.libraries.cupy.exchange import LIBRARY  # noqa: E402
 from arraybridge.libraries.numpy.exchange import LIBRARY as NUMPY  # noqa: E402
-from tests.support.arrays import NUMBERS, layouts, same  # noqa: E402
+from tests.support.arrays import NUMBERS, layouts  # noqa: E402
 
 
 def relabelled(array: np.ndarray) -> dlpack.ManagedTensor:
@@ -68,37 +68,3 @@ def test_nothing_crosses_unasked() -> None:
         ab.convert(np.ones(3), "cupy")
     assert ab.explain(x, "numpy", device="cpu").kind == "transfer"
     assert ab.explain(x, "cupy").kind == "view"
-
-
-def test_what_has_no_dlpack_type_is_refused() -> None:
-    x = LIBRARY.wrap(relabelled(np.zeros(3, "i8"))).view("datetime64[s]")
-    with pytest.raises(ab.ConversionError, match="astype"):
-        ab.convert(x, "numpy", device="cpu")
-
-
-class TestDevice:
-    """On a real one; layouts, pairs and streams are in tests/gpu."""
-
-    pytestmark = pytest.mark.gpu
-
-    @pytest.fixture(autouse=True)
-    def _device(self):
-        if not cupy.is_available():
-            pytest.skip("no CUDA device")
-
-    @pytest.mark.parametrize("dtype", NUMBERS)
-    def test_every_dtype(self, dtype: str) -> None:
-        array = np.arange(5).astype(dtype)
-        x = ab.convert(array, "cupy", device="cuda:0")
-        assert x.dtype == array.dtype
-        assert same(ab.convert(x, "numpy", device="cpu"), array)
-
-    @pytest.mark.parametrize("index", [np.s_[:], np.s_[1:, ::2], np.s_[::-1], np.s_[:, ::-3]])
-    def test_a_slice_as_a_view_through_the_core(self, index: tuple) -> None:
-        array = layouts()["contiguous"]
-        x = cupy.asarray(array)[index]
-        y = ab.convert(LIBRARY.export(x), "cupy", copy=False)
-        assert y.strides == x.strides
-        assert same(cupy.asnumpy(y), array[index])
-        y[...] = 7
-        assert bool((x == 7).all())

@@ -39,10 +39,6 @@ def test_it_is_readonly_because_slices_share_memory() -> None:
     assert part.tolist() == [1, 99, 3, 4, 5]
 
 
-def test_a_lazy_array_is_evaluated() -> None:
-    assert ab.convert(mx.ones((2, 3)) + 1, "numpy").tolist() == [[2.0] * 3] * 2
-
-
 def test_inside_compile_is_refused_with_the_remedy() -> None:
     def function(x):
         with pytest.raises(ab.ConversionError, match="outside compile"):

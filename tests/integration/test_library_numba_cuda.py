@@ -6,11 +6,8 @@ import importlib.util
 import os
 import sys
 
-import numpy as np
 import pytest
 
-import arraybridge as ab
-from tests.support.arrays import NUMBERS, layouts, same
 from tests.support.processes import ROOT, run_python
 
 if importlib.util.find_spec("numba_cuda") is None:
@@ -75,36 +72,3 @@ def test_simulated() -> None:
     """In a process of its own: the simulator is chosen when Numba is imported."""
     env = {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     run_python("-W", "error", "-c", SIMULATED, env=env, cwd=ROOT, check=True)
-
-
-def has_device() -> bool:
-    from numba import cuda
-
-    return cuda.is_available()
-
-
-class TestDevice:
-    """On a real one; layouts and pairs are in tests/gpu."""
-
-    pytestmark = pytest.mark.gpu
-
-    @pytest.fixture(autouse=True)
-    def _device(self):
-        if not has_device():
-            pytest.skip("no CUDA device")
-
-    @pytest.mark.parametrize("dtype", NUMBERS)
-    def test_every_dtype(self, dtype: str) -> None:
-        array = np.arange(5).astype(dtype)
-        x = ab.convert(array, "numba", device="cuda:0")
-        assert same(ab.convert(x, "numpy", device="cpu"), array)
-
-    @pytest.mark.parametrize("index", [np.s_[:], np.s_[1:, ::2], np.s_[::-1], np.s_[:, 1:3]])
-    def test_a_slice_as_a_view_through_the_core(self, index: tuple) -> None:
-        from arraybridge.libraries.numba import LIBRARY
-
-        array = layouts()["contiguous"]
-        x = LIBRARY.to_device(array, ab.Device(2))
-        y = ab.convert(LIBRARY.export(x[index]), "numba", copy=False)
-        assert ab.inspect(y).pointer == ab.inspect(x[index]).pointer
-        assert same(ab.convert(y, "numpy", device="cpu"), array[index])

@@ -143,22 +143,3 @@ def test_what_is_no_dense_tensor_is_refused_with_the_remedy(make, told, remedy):
     assert remedy in str(caught.value)
     if remedy:
         assert len(eval(remedy)) == 2
-
-
-def test_functions_of_other_libraries_take_values_and_give_them():
-    value = ab.convert(np.arange(3, dtype=np.float32), "onnxruntime")
-    doubled = ab.adapt("torch")(lambda x: x * 2)(value)
-    assert type(doubled) is OrtValue
-    assert doubled.numpy().tolist() == [0, 2, 4]
-    _, x, y = ab.unify(torch.ones(3), value)
-    assert (x + y).tolist() == [1, 2, 3]
-    assert y.data_ptr() == value.data_ptr()
-
-
-def test_arrays_over_values():
-    value = ab.convert(np.arange(3, dtype=np.float32), "onnxruntime")
-    x = ab.from_dlpack(value)
-    assert (x.shape, x.native is value) == ((3,), True)
-    assert ab.convert(x + x, "numpy").tolist() == [0, 2, 4]
-    assert torch.from_dlpack(x).data_ptr() == value.data_ptr()
-    assert ab.convert(x, "onnxruntime") is value

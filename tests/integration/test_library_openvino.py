@@ -98,16 +98,3 @@ def test_packed_elements_are_refused_with_the_remedy(kind):
         ab.convert(x, "numpy")
     assert "pass its bytes, x.data" in str(caught.value)
     assert ab.convert(x.data, "torch").tolist() == list(range(x.data.size))
-
-
-def test_strings_are_refused_with_the_remedy():
-    x = ov.Tensor(np.array(["a", "bc"]))
-    for to in ("numpy", "torch"):
-        with pytest.raises(ab.ConversionError, match=r"string has no DLPack type.*x\.str_data"):
-            ab.convert(x, to)
-    assert x.str_data.tolist() == ["a", "bc"]
-
-
-def test_a_dtype_that_it_lacks_says_what_to_do():
-    with pytest.raises(ab.ConversionError, match="real and imaginary parts"):
-        ab.convert(np.ones(3, np.complex64), "openvino")

@@ -50,9 +50,3 @@ def test_chunks_stay_in_arrow():
     assert ab.convert(x, "pyarrow") is x
     assert ab.contiguous(x).to_pylist() == [1, 2, 3]
     assert ab.convert(x, "pyarrow", copy=True).to_numpy().tolist() == [1, 2, 3]
-
-
-def test_a_buffer_is_bytes():
-    view = ab.convert(pa.py_buffer(b"abc"), "numpy")
-    assert view.tolist() == [97, 98, 99]
-    assert not view.flags.writeable

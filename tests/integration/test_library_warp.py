@@ -8,7 +8,7 @@ import pytest
 wp = pytest.importorskip("warp", exc_type=ImportError)
 
 import arraybridge as ab  # noqa: E402
-from tests.support.arrays import layouts, same  # noqa: E402
+from tests.support.arrays import same  # noqa: E402
 from tests.support.processes import run_python  # noqa: E402
 
 from .contract import LibraryContract  # noqa: E402
@@ -18,21 +18,6 @@ pytestmark = pytest.mark.heavy
 
 class TestWarp(LibraryContract):
     name = "warp"
-
-
-@wp.kernel
-def double(x: wp.array2d(dtype=wp.float32), out: wp.array2d(dtype=wp.float32)):  # type: ignore[valid-type]
-    i, j = wp.tid()
-    out[i, j] = 2.0 * x[i, j]
-
-
-@pytest.mark.parametrize("layout", ["contiguous", "stepped", "negative", "broadcast", "fortran"])
-def test_a_warp_kernel_reads_the_view_right(layout: str) -> None:
-    array = layouts()[layout]
-    out = np.zeros(array.shape, "f4")[:, ::-1]
-    arguments = [ab.convert(array, "warp"), ab.convert(out, "warp")]
-    wp.launch(double, dim=array.shape, inputs=arguments, device="cpu")
-    assert np.array_equal(out, 2 * array)
 
 
 @pytest.mark.parametrize(("dtype", "inner"), [("vec3", (3,)), ("mat22", (2, 2)), ("quat", (4,))])

@@ -91,19 +91,6 @@ def test_what_stays_in_the_library(library, what):
 
 
 @pytest.mark.parametrize("library", [pytest.param("torch", marks=needs("torch"))])
-def test_values_and_text(library):
-    d = labelled(import_module(f"arraybridge.xp.{library}").asarray(data()))
-    assert type(d.values) is np.ndarray
-    np.testing.assert_array_equal(d.values, data())
-    assert d.nbytes == data().nbytes
-    assert "torch" in repr(d.data)
-    assert repr(d)
-    assert d._repr_html_()
-    assert d.identical(d.copy())
-    assert not d.equals(d + 1)
-
-
-@pytest.mark.parametrize("library", [pytest.param("torch", marks=needs("torch"))])
 def test_no_copy_and_gradients(library):
     import torch
 

@@ -109,16 +109,6 @@ def test_instances_keep_their_state_and_are_not_made_anew():
     assert record.a == 1
 
 
-def test_attributes_of_tuples():
-    tagged = Tagged((1,))
-    tagged.beside = 3
-    result = mapped(double, tagged)
-    assert (result, result.beside) == ((2,), 6)
-    tagged = Tagged(("a",))
-    tagged.beside = 3
-    assert mapped(double, tagged).beside == 6
-
-
 def test_results_of_others():
     best = OptimizeResult(x=1, message="done")
     assert mapped(double, best).x == 2
@@ -137,12 +127,6 @@ def test_results_of_others():
 def test_all_else_is_a_leaf(leaf):
     assert leaves([leaf]) == [leaf]
     assert leaves([Pair(1), Row([1])], lambda x: isinstance(x, Pair)) == [Pair(1), 1]
-
-
-def test_an_empty_slot():
-    frozen = object.__new__(Frozen)
-    object.__setattr__(frozen, "a", 1)
-    assert mapped(lambda leaf: leaf, frozen) is frozen
 
 
 trees = st.recursive(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,20 +25,6 @@ def test_jit():
     smooth = like_first(ndimage.gaussian_filter)
     found = jax.jit(lambda x: smooth(x * 2, sigma=1.0) + 1)(X)
     np.testing.assert_allclose(found, ndimage.gaussian_filter(X * 2, 1.0) + 1, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "like",
-    [
-        jax.ShapeDtypeStruct((3,), "float32"),
-        np.zeros(3, np.float32),
-        lambda x: jax.ShapeDtypeStruct(x.shape[:1], x.dtype),
-        lambda x: x[:, 0],
-    ],
-)
-def test_descriptions(like):
-    f = ab.adapt("numpy", callback=like)(lambda x: x.sum(1))
-    np.testing.assert_allclose(jax.jit(f)(X), X.sum(1), atol=1e-6)
 
 
 def test_trees_and_other_arguments():
@@ -109,23 +93,3 @@ def test_refused():
     tensor = torch.ones(3, requires_grad=True)
     with pytest.raises(ab.ConversionError, match="gradients are tracked"):
         jax.jit(lambda x: like_first(np.add)(x, tensor))(X)
-
-
-def test_a_function_that_calls_jax():
-    product = jax.jit(lambda x: jnp.tanh(x) @ x.T)
-    f = like_first(lambda x: np.asarray(product(jnp.asarray(x))) @ x)
-    np.testing.assert_allclose(jax.jit(f)(X), np.tanh(X) @ X.T @ X, rtol=1e-5)
-
-
-def test_threads():
-    """Several programs at once, each with callbacks."""
-    f = jax.jit(lambda x: like_first(np.sort)(x).sum())
-    x = np.random.default_rng(0).random((256, 256), dtype=np.float32)
-    right = np.asarray(f(x))
-
-    def work(_):
-        for _ in range(20):
-            np.testing.assert_allclose(f(x), right, rtol=1e-5)
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(4)))

@@ -132,14 +132,6 @@ class TestPyTorchCalls:
         with pytest.raises((RuntimeError, ab.ConversionError)):
             torch.func.vmap(f)(x)
 
-    def test_narrow(self):
-        with jax.enable_x64(False):
-            with pytest.raises(ab.ConversionError, match="enable it with"):
-                of_jax(jnp.sin)(tensor(3))
-            x = torch.ones(3, requires_grad=True)
-            of_jax(jnp.sin)(x).sum().backward()
-        assert x.grad.dtype == torch.float32
-
 
 class TestJaxCalls:
     """A function of PyTorch in what JAX traces."""
@@ -185,20 +177,6 @@ class TestJaxCalls:
         assert grad.tolist() == [0, 0, 4]
         assert j.tolist() == [3, 3]
         assert k == jnp.argmax(x)
-
-    def test_vmap_and_scan(self):
-        xs, y = array(4, 3), array(3, seed=1)
-        f = of_torch(lambda x, y: torch.sin(x) * y, lambda x, y: x)
-        gradient = jax.jit(jax.vmap(jax.grad(lambda x: f(x, y).sum())))(xs)
-        np.testing.assert_allclose(gradient, np.cos(xs) * y, rtol=1e-6)
-        np.testing.assert_allclose(jax.jacrev(lambda x: f(x, y))(y), np.diag(np.cos(y) * y))
-
-        def loss(g):
-            return lambda c: jax.lax.scan(lambda c, x: (g(c, x), None), c, array(5))[0]
-
-        step = of_torch(lambda c, x: torch.sin(c) + x, lambda c, x: c)
-        right = jax.grad(loss(lambda c, x: jnp.sin(c) + x))(0.5)
-        np.testing.assert_allclose(jax.grad(loss(step))(0.5), right)
 
     def test_modules_and_modes(self):
         module = torch.nn.Linear(3, 1, dtype=torch.float64)
