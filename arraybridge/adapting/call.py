@@ -134,6 +134,8 @@ class Call:
             argument = None
         if argument is not None and argument.writable is not None and argument.layout == _layout(x):
             x = argument.writable
+        elif type(x) is np.ndarray and not x.flags.writeable:
+            self._unlock(x)
         if goal is None:
             return x
         if argument is not None and _is_view(argument):
@@ -145,6 +147,14 @@ class Call:
         except BufferError as error:
             self.adapted.note(error, "a result", x)
             raise
+
+    def _unlock(self, x: np.ndarray) -> None:
+        """Make a view of a copied argument, which the caller gets, writable again."""
+        if 0 in x.strides:
+            return  # broadcast by NumPy, which makes that read-only
+        copies = [each.writable for each in self.arrays.values() if each.writable is not None]
+        if any(x.base is each or x.base is each.base is not None for each in copies):
+            x.flags.writeable = True
 
 
 def _writes_to(x: Any) -> int | None:
@@ -173,4 +183,6 @@ def _is_view(argument: Argument) -> bool:
     seen = argument.seen
     if seen is argument.native:
         return True
-    return argument.layout == _layout(seen) and not argument.is_copy()
+    # Empty arrays have no address that tells a cast.
+    same = inspect(argument.native).dtype == inspect(seen).dtype
+    return same and argument.layout == _layout(seen) and not argument.is_copy()

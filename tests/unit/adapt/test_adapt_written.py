@@ -102,12 +102,20 @@ def test_casts_are_copies():
     assert x.tolist() == [0, 2, 4]
 
 
-def test_returned_copies_are_writable():
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x[::-1][::-1]], ids=["whole", "view"])
+def test_returned_copies_are_writable(view):
     x = np.arange(3.0)
-    copy, _ = ab.adapt("numpy", dtype="float32")(lambda x: (x, x.sum()))(x)
+    copy, repeated = ab.adapt("numpy", dtype="float32")(
+        lambda x: (view(x), np.broadcast_to(x, (2, 3)))
+    )(x)
     copy += 1
     assert copy.tolist() == [1, 2, 3]
+    assert not repeated.flags.writeable
     assert x.tolist() == [0, 1, 2]
+
+
+def test_an_empty_argument_that_is_returned_was_cast():
+    assert ab.adapt("torch", dtype="float32")(lambda x: x)(np.ones(0)).dtype == np.float32
 
 
 def test_numba():
