@@ -15,7 +15,6 @@ from .array.array_types import (
     device_of,
     is_array,
     lazy_library,
-    unwrapped,
 )
 from .array.device_namespace import fallback_library
 from .array.library_array import array_class, check_version
@@ -244,7 +243,6 @@ def unify(
         if id(x) not in done:
             done[id(x)] = target.convert(x, device=place, copy=copy, cast=cast)
     results = [*done.values()]
-    goal.check(results)
     if place is None and len(results) > 1:
         _check_one_device(library_named(target.library), results)
     return (xp, *items(lambda x: done.get(id(x), x), xs, is_array))
@@ -254,13 +252,7 @@ class Goal(NamedTuple):
     """The type and device that arrays are converted to."""
 
     array_type: ArrayType
-    model: Any
     device: Device | None  # the model's, if the caller passed one
-
-    def check(self, arrays: list[Any]) -> None:
-        """Check that arrays of the type can be used together and with the model."""
-        every = [unwrapped(x) for x in (self.model, *arrays)]
-        library_named(self.array_type.library).check_together(every)
 
     def namespace(self) -> Any:
         """Return the namespace of arrays of the type; TypeError if the library has none."""
@@ -288,11 +280,11 @@ def goal_of(like: Any, model: Any = None) -> Goal:
     """Interpret ``like``, a library, an array or a container; `model` is its array if known."""
     model = _model(like) if model is None else model
     if model is None:
-        return Goal(ArrayType(library_named(like).name, False), None, None)
+        return Goal(ArrayType(library_named(like).name, False), None)
     array_type = array_type_of(model)
     if array_type.wrapped and array_class(array_type.library) is None:
         array_type = ArrayType(fallback_library(model.device), True)
-    return Goal(array_type, model, None if like is None else device_of(model))
+    return Goal(array_type, None if like is None else device_of(model))
 
 
 def _check_one_device(library: Library, arrays: list[Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from .. import dlpack
@@ -221,13 +221,6 @@ class Copies(Arrays):
         """
         return False
 
-    def gathered(self, x: Any) -> object | None:
-        """Return a NumPy array of the elements of ``x`` if they are in several blocks on the host.
-
-        Otherwise, return None.
-        """
-        return None
-
 
 class Casts(Arrays):
     """Other data types and orders of axes."""
@@ -372,16 +365,6 @@ class Computing(Arrays):
 
         Unlike :meth:`supports`, this accepts arrays without memory, such as the tracers of a
         compiler, unless ``read`` is True.
-        """
-
-    def check_together(self, every: Sequence[Any]) -> None:
-        """Check that the arrays of this library among some objects compute with each other.
-
-        Raises
-        ------
-        ConversionError
-            If they do not, for example if some have elements and others only a shape. The message
-            names the remedy.
         """
 
 

@@ -26,7 +26,6 @@ from ...native import C
 from ...ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
 from .state import (
     check_shape,
-    check_together,
     has_tangent,
     in_storage,
     is_transformed,
@@ -303,8 +302,6 @@ class Torch(Library):
             return super().extent(x)
         start = x.data_ptr()
         return start, start + x.nbytes
-
-    check_together = staticmethod(check_together)  # type: ignore[assignment]
 
     def supports(self, x: torch.Tensor) -> bool:
         return x.layout is _STRIDED and not x.is_meta and not x.is_nested

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from operator import mul
-from typing import Any
 
 import torch
 from torch.autograd import forward_ad
@@ -71,21 +69,6 @@ def span_of(x: torch.Tensor) -> int:
         return size
     strides = x.stride()
     return 1 + sum(map(mul, x.shape, strides)) - sum(strides)
-
-
-def check_together(every: Sequence[Any]) -> None:
-    """Raise for real tensors combined with PyTorch's fake ones, which have no elements."""
-    mode = None
-    for x in every:
-        if type(x) is not torch.Tensor:
-            mode = getattr(x, "fake_mode", None) or mode
-    if mode is None or mode.allow_non_fake_inputs:
-        return
-    if any(isinstance(x, torch.Tensor) and not hasattr(x, "fake_mode") for x in every):
-        raise ConversionError(
-            "fake tensors, which have no elements, do not compute with real ones: pass "
-            "x.fake_mode.from_tensor(y) instead of a real one, or no fake one"
-        )
 
 
 def lacks_memory(x: torch.Tensor, data: int) -> str | None:
