@@ -43,7 +43,7 @@ for _name, _module in UNDERNEATH.items():
     NAMESPACES[_name] = f"`{_ours}`", _ours, _name
     NAMESPACES[f"{_name}-native"] = f"native namespace, {_name}", _NATIVE.format(_name), _name
     NAMESPACES[f"{_name}-underneath"] = f"`{_module}`", _module, _name
-DEFAULT = "numpy torch jax array_api_strict".split()
+DEFAULT = "numpy torch jax".split()
 INSTALLED = "numpy torch jax array-api-compat array-api-strict dpnp cupy hypothesis".split()
 
 

@@ -34,12 +34,10 @@ def taking_any(
     namespace: Any,
     own: Callable[..., Any],
     check_dtype: Callable[[Any], Any] | None,
-    takes_nested: bool,
 ) -> Callable[..., Any]:
     """Make ``asarray`` of a native namespace from the library's own.
 
-    `check_dtype` returns the data type to use for a requested one, or raises; `takes_nested`: the
-    library's own takes nested sequences of its own arrays.
+    `check_dtype` returns the data type to use for a requested one, or raises.
     """
     home = library_named(library)
 
@@ -65,34 +63,34 @@ def taking_any(
             return made.astype(made.dtype.newbyteorder("="))  # which dpnp refuses otherwise
         return made
 
-    def items(sequence: Any, dtype: Any) -> Any:
-        """Convert all arrays in nested sequences to the library, or stack them."""
+    def stacked(sequence: Any, dtype: Any) -> Any:
+        """Stack the arrays in nested sequences; return sequences without arrays as they are."""
         if {*map(type, sequence)}.issubset(_NUMBERS):
             return sequence
-        found = [item(x, dtype) for x in sequence]
-        if OBSERVERS:
-            for x in found:
-                if home.owns(type(x)):
-                    notify_copy("a sequence is stacked", home.describe(x), call="asarray")
-        if takes_nested or not any(home.owns(type(x)) for x in found):
-            return found
+        parts = [item(x, dtype) for x in sequence]
+        if not any(home.owns(type(x)) for x in parts):
+            return parts
         make = namespace.asarray
         # NumPy scalars have dtypes, unlike Python scalars
-        found = [make(x) if isinstance(x, list | tuple | numpy.generic) else x for x in found]
+        parts = [make(x) if isinstance(x, list | tuple | numpy.generic) else x for x in parts]
+        if OBSERVERS:
+            for x in parts:
+                if home.owns(type(x)):
+                    notify_copy("a sequence is stacked", home.describe(x), call="asarray")
         if dtype is None:
-            dtype = namespace.result_type(*found)
-        device = next(x.device for x in found if home.owns(type(x)))
-        return namespace.stack([make(x, dtype=dtype, device=device) for x in found])
+            dtype = namespace.result_type(*parts)
+        device = next(x.device for x in parts if home.owns(type(x)))
+        return namespace.stack([own(x, dtype=dtype, device=device) for x in parts])
 
     def item(x: Any, dtype: Any) -> Any:
         if isinstance(x, _NUMBERS):
             return x
         if isinstance(x, list | tuple):
-            return items(x, dtype)
+            return stacked(x, dtype)
         if not home.owns(type(x)):
             x = native(x, dtype, None)
-        if isinstance(x, numpy.ndarray) and library != "numpy":
-            return namespace.asarray(x, dtype=dtype)
+            if isinstance(x, numpy.ndarray):
+                return own(x, dtype=dtype)
         check_whole(x)
         if home.owns(type(x)):
             home.check_supported(x, read=True)
@@ -114,7 +112,7 @@ def taking_any(
             if OBSERVERS:
                 _notify(home, obj, dtype, device, copy)
         elif isinstance(obj, list | tuple):
-            obj = items(obj, dtype)
+            obj = stacked(obj, dtype)
             if home.owns(type(obj)):  # it was stacked
                 if copy is False:
                     raise ConversionError(no_copy_allowed("arrays in a sequence are copied"))

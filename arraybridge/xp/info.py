@@ -1,20 +1,17 @@
-"""``__array_namespace_info__``: of native arrays, and of Arrays, with devices as Device objects.
+"""``__array_namespace_info__`` of Arrays, with devices as Device objects.
 
 Array API standard 2025.12, "Inspection".
 """
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from ..array.library_array import LibraryArray
 from ..core.records import ConversionError
 from ..dlpack import Device
 from .asarray import native_device
-from .dtypes import Corrected
 
 
 class Devices(tuple[Any, ...]):
@@ -32,31 +29,6 @@ class Devices(tuple[Any, ...]):
         return [*other, *self] if isinstance(other, list) else NotImplemented
 
 
-def listing_devices(own: Callable[[], Any]) -> Callable[[], Any]:
-    """Wrap a library's ``__array_namespace_info__`` so that ``devices()`` follows the standard."""
-
-    @functools.wraps(own, updated=())
-    def info() -> Any:
-        return _Listing(own())
-
-    return info
-
-
-class _Listing(Corrected):
-    def devices(self) -> Devices:
-        """Return the library's devices, without JAX's None.
-
-        array-api-compat tries every name that PyTorch knows, also deprecated ones.
-        """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                found = self._own.devices()
-            except RuntimeError:  # CuPy without a driver
-                found = ()
-        return Devices(device for device in found if device is not None)
-
-
 class Info:
     """The capabilities and defaults of a namespace of Arrays."""
 
@@ -69,7 +41,7 @@ class Info:
         """Convert a device of the library to a Device; None if it has no memory ("meta")."""
         try:
             return self._cls._home.describe(self._cls._probe(self._native, device)).device
-        except (ConversionError, RuntimeError, NotImplementedError, TypeError):
+        except (ConversionError, RuntimeError, NotImplementedError, TypeError, ValueError):
             return None
 
     def capabilities(self) -> dict[str, Any]:
@@ -83,7 +55,9 @@ class Info:
 
     def devices(self) -> Devices:
         """Return every device that can hold arrays."""
-        found = (self._ours(device) for device in self._info.devices())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of names that PyTorch deprecates
+            found = [self._ours(device) for device in self._info.devices()]
         return Devices(dict.fromkeys(device for device in found if device is not None))
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:

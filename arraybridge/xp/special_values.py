@@ -14,8 +14,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from ..array.indexing import elements_along
-
 Function = Callable[..., Any]
 
 
@@ -36,8 +34,6 @@ class Means(NamedTuple):
     turned_zero: Callable[[Any], Any] = operator.neg
     # Whether control flow may depend on values: then ordinary cases only cost a check.
     eager: bool = False
-    # The number of true elements of a boolean array, if that is faster than ``any``.
-    tally: Callable[[Any], Any] | None = None
     # A context without the library's warnings of invalid values.
     quiet: Callable[[], Any] = nullcontext
 
@@ -80,7 +76,7 @@ def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = F
         special = _test(xp, "isinf", x1) | _test(xp, "isinf", x2)
         if zeros:
             special = special | (x1 == 0)
-        if means.eager and not _any(means, special):
+        if means.eager and not xp.any(special):
             return plain(x1, x2, **kwargs)
         with means.quiet():
             result = plain(x1, x2, **kwargs)
@@ -226,7 +222,7 @@ def complex_function(means: Means, name: str, plain: Function | None = None) -> 
         if dtype is None or not means.complex_floating(dtype):
             return plain(x, **kwargs)
         # every case is for zero, or for a number that is not finite
-        if means.eager and not _any(means, ~xp.isfinite(x) | (x == 0)):
+        if means.eager and not xp.any(~xp.isfinite(x) | (x == 0)):
             return plain(x, **kwargs)
         with means.quiet():
             result = plain(x, **kwargs)
@@ -269,7 +265,7 @@ def turned(means: Means, name: str, hyperbolic: Function) -> Function:
             return plain(x, **kwargs)
         re, im = xp.real(x), xp.imag(x)
         special = ~xp.isfinite(x) | (re == 0) | (im == 0)
-        if means.eager and not _any(means, special):
+        if means.eager and not xp.any(special):
             return plain(x, **kwargs)
         with means.quiet():
             result = plain(x, **kwargs)
@@ -280,32 +276,6 @@ def turned(means: Means, name: str, hyperbolic: Function) -> Function:
 
     function.__name__ = function.__qualname__ = name
     return function
-
-
-def deviation(plain: Function) -> Function:
-    """Make ``std`` or ``var`` return NaN if the correction leaves no degrees of freedom."""
-
-    def function(
-        x: Any,
-        /,
-        *,
-        axis: Any = None,
-        correction: float = 0.0,
-        keepdims: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        result = plain(x, axis=axis, correction=correction, keepdims=keepdims, **kwargs)
-        shape = getattr(x, "shape", None)
-        if not correction or shape is None:
-            return result
-        return result * math.nan if elements_along(shape, axis) <= correction else result
-
-    function.__name__ = function.__qualname__ = plain.__name__
-    return function
-
-
-def _any(means: Means, mask: Any) -> bool:
-    return bool(means.xp.any(mask) if means.tally is None else means.tally(mask))
 
 
 def _negative(xp: Any, x: Any) -> Any:

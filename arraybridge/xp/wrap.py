@@ -25,39 +25,41 @@ from .retry import Retry
 class Function(NamedTuple):
     """A function of the standard in one library."""
 
-    path: str  # its name in the standard, such as ``"linalg.qr"``
     own: Callable[..., Any]  # the library's function, or its correction
-    namespace: Any = None  # the native namespace that it belongs to
-    retries: tuple[Retry, ...] = ()  # tried in turn when it raises
+    retries: list[Retry]  # tried in turn when it raises
 
     def retrying(self) -> Callable[..., Any]:
         """Return `own`, or a wrapper that computes a call in another way after an error."""
         if not self.retries:
             return self.own
         own, retries = self.own, self.retries
-        errors = tuple({error for retry in retries for error in retry.errors})
 
         @functools.wraps(own)
         def function(*args: Any, **kwargs: Any) -> Any:
             try:
                 return own(*args, **kwargs)
-            except errors as error:
-                for retry in retries:
-                    if isinstance(error, retry.errors):
-                        result = retry.compute(self, error, args, kwargs)
-                        if result is not NotImplemented:
-                            return result
-                raise
+            except Exception as error:
+                return _again(retries, error, args, kwargs)
 
         return function
 
 
+def _again(retries: list[Retry], error: Exception, args: Any, kwargs: Any) -> Any:
+    """Compute a call that raised in another way, or raise its error."""
+    for retry in retries:
+        result = retry(error, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise error
+
+
 def for_arrays(
-    cls: type[LibraryArray], native: Callable[..., Any], template: Any, module: str
+    cls: type[LibraryArray], native: Function, template: Any, module: str
 ) -> Callable[..., Any]:
     """Wrap a native function for Arrays, with the signature and documentation of a template."""
+    own, retries = native
     wrap = _wrap_for(cls, template)
-    signature = inspect.signature(template)
+    native_type = None if cls._weakly_typed else cls._native_type
 
     def argument(x: Any) -> Any:
         if x is None or x.__class__ in KINDS:
@@ -79,16 +81,27 @@ def for_arrays(
             )
         return x
 
+    # The hot path: no further frame of Python between the caller and the library.
     def function(*args: Any, **kwargs: Any) -> Any:
-        args = tuple([x._native if x.__class__ is cls else argument(x) for x in args])
+        given = list(args)
+        for place, x in enumerate(args):
+            given[place] = x._native if x.__class__ is cls else argument(x)
         for name, x in kwargs.items():
             kwargs[name] = native_device(cls, x) if name == "device" else argument(x)
-        return wrap(native(*args, **kwargs))
+        try:
+            result = own(*given, **kwargs)
+        except Exception as error:
+            result = _again(retries, error, given, kwargs)
+        if result.__class__ is not native_type:
+            return wrap(result)
+        array = cls()
+        array._native = result
+        return array
 
     function.__name__ = function.__qualname__ = template.__name__
     function.__doc__ = template.__doc__
     function.__module__ = module
-    vars(function)["__signature__"] = signature
+    vars(function)["__signature__"] = inspect.signature(template)
     return function
 
 
@@ -98,17 +111,11 @@ def _is_array(x: Any) -> bool:
 
 def _wrap_for(cls: type[LibraryArray], template: Any) -> Callable[[Any], Any]:
     """Return the function that makes Arrays of a native result, by the standard's annotation."""
-    native_type = None if cls._weakly_typed else cls._native_type
-    normal = cls._normal
 
     def array(result: Any) -> Any:
-        if result.__class__ is not native_type:
-            if result.__class__ is tuple:  # where(condition), which only NumPy has: nonzero
-                return arrays(result)
-            result = normal(result)
-        made = cls()
-        made._native = result
-        return made
+        if result.__class__ is tuple:  # where(condition), which only NumPy has: nonzero
+            return arrays(result)
+        return cls._of(cls._normal(result))
 
     def arrays(results: Any) -> tuple[Any, ...]:
         return tuple([array(x) for x in results])

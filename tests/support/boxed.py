@@ -16,8 +16,7 @@ import numpy as np
 import arraybridge as ab
 from arraybridge.array.library_array import LibraryArray
 from arraybridge.array.operators import OPERATORS
-from arraybridge.xp.build import NativeNamespace, make_native_namespace, open_namespace
-from arraybridge.xp.corrections import Correction
+from arraybridge.xp.build import make_native_namespace, open_namespace
 from arraybridge.xp.standard import EXTENSIONS, functions_of
 from arraybridge.xp.standard.data_types import DATA_TYPES
 
@@ -111,8 +110,7 @@ _made: dict[str, Any] = {}
 
 def _native() -> Any:
     if "native" not in _made:
-        mended = Correction("sign", _boxed(np.sign), "sign: -1, 0 or 1", "boxed#1")
-        _made["native"] = make_native_namespace(NativeNamespace("boxed", "boxed", (mended,)))
+        _made["native"] = make_native_namespace("boxed", "boxed", {"sign": _boxed(np.sign)})
     return _made["native"]
 
 

@@ -5,32 +5,26 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.core.registry import library_names
-from arraybridge.xp.build import NativeNamespace
 from arraybridge.xp.standard.data_types import DATA_TYPES
+from tests.conformance import UNDERNEATH
 
 from . import coexist
 
 HEAVY = {"dpnp"}
-COMPUTING = tuple(
-    name
-    for name in library_names()
-    if "." not in name  # another form of the arrays of one of these
-    and Path(ab.libraries.__path__[0], name, "namespace.py").is_file()
-)
+# array-api-strict is not corrected: tests/integration/test_library_array_api_strict.py.
+COMPUTING = [name for name in UNDERNEATH if name != "array_api_strict"]
 
 
-def table_of(library: str) -> NativeNamespace:
-    """What the namespace of a library's native arrays is made of."""
-    table: NativeNamespace = import_module(f"arraybridge.libraries.{library}.namespace").TABLE
-    return table
+def corrections_of(library: str) -> dict[str, Callable[..., Any]]:
+    """The corrected functions of a library's native namespace."""
+    module = import_module(f"arraybridge.libraries.{library}.namespace")
+    return getattr(module, "CORRECTIONS", {})
 
 
 @functools.cache
@@ -40,7 +34,7 @@ def installed() -> tuple[str, ...]:
     found = []
     for library in COMPUTING:
         try:
-            table_of(library).module.zeros((1,))
+            import_module(UNDERNEATH[library]).zeros((1,))
         except Exception:  # not installed; CuPy or dpnp without a device
             continue
         found.append(library)

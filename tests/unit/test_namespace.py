@@ -19,7 +19,7 @@ import pytest
 import arraybridge as ab
 from arraybridge import namespaces
 from arraybridge.core import registry
-from tests.support.namespaces import table_of
+from tests.support.namespaces import corrections_of
 from tests.support.optional import optional, with_needs
 from tests.support.places import Speaker, far_library
 
@@ -47,7 +47,7 @@ def test_of_native_arrays(kind):
     assert ab.namespace(x) is xp
     assert ab.namespace(x, 2.0, None, x) is xp
     theirs = array_api_compat.array_namespace(x)
-    corrected = {c.name for c in table_of(kind).applied}
+    corrected = {*corrections_of(kind)}
     for name in dir(theirs):
         if not name.startswith("_") and not {name} <= corrected | {"linalg", "fft"}:
             found, own = getattr(xp, name), getattr(theirs, name)  # or what falls back on another

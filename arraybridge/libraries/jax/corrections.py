@@ -19,7 +19,6 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ...core.records import ConversionError, no_copy_allowed
 from ...xp import corrections
 from ...xp.asarray import from_dlpack as importing
-from ...xp.corrections import Correction
 from ...xp.special_values import (
     CASES,
     TURNED,
@@ -152,27 +151,6 @@ def full(
     if dtype is None:
         _check_integers(fill_value)
     return jnp.full(shape, fill_value, dtype, device=device, **kwargs)
-
-
-def linspace(
-    start: Any,
-    stop: Any,
-    /,
-    num: Any,
-    endpoint: Any = True,
-    retstep: Any = False,
-    dtype: Any = None,
-    axis: Any = 0,
-    *,
-    device: Any = None,
-) -> Any:
-    """Return evenly spaced values from one number to another."""
-    numbers = all(isinstance(x, int | float) for x in (start, stop))
-    if numbers and not retstep and dtype is not None and jnp.issubdtype(dtype, jnp.integer):
-        made = corrections.integers_between(start, stop, num, np.dtype(dtype).name, endpoint)
-        return jnp.asarray(made, dtype, device=device)
-    start, stop = (float(x) if isinstance(x, int | np.integer) else x for x in (start, stop))
-    return jnp.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
 
 
 # Elementwise functions, all and any.
@@ -413,119 +391,50 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> jax.A
     return _with_nan(found, x, axis=(-2, -1), keepdims=keepdims)
 
 
-_ISSUES = "https://github.com/jax-ml/jax/issues"
-_NONE = "no issue known"
-_WIDTHS = "Data types: raise if the requested dtype, or one that the numbers need, is missing"
-_COMPLEX = f"{_ISSUES}/18353 (closed; its CI skips these cases)"
-
-# fmt: off
-CORRECTIONS: tuple[Correction, ...] = (
-    corrections.diff(jnp),
-    corrections.finfo(jnp.finfo, "https://github.com/jax-ml/jax/pull/21424 (closed: as NumPy)"),
-    *(
-        Correction(
-            function.__name__, function,
-            f"{function.__name__}: copy=False is a ValueError where a copy would be needed", _NONE,
-        )
-        for function in (asarray, reshape)
-    ),
-    *(
-        Correction(function.__name__, function, _WIDTHS, f"{_ISSUES}/11895")
-        for function in (from_dlpack, arange, full)
-    ),
-    Correction(
-        "linspace", linspace, "linspace: from and to numbers of any size that the result holds",
-        _NONE,
-    ),
-    Correction(
-        "floor_divide", _mended("floor_divide", floor_divide(MEANS, zeros=True), _floating),
-        "floor_divide: an infinity by a finite number is infinity, a finite number by it zero, and "
-        "a zero has the sign of the quotient",
-        f"{_ISSUES}/40028",
-    ),
-    Correction(
-        "remainder", _mended("remainder", remainder(MEANS), _floating),
-        "remainder: a zero has the sign of the divisor", f"{_ISSUES}/40028",
-    ),
-    Correction(
-        "pow", pow, "Type promotion rules: the same with arrays of no dimensions", _NONE,
-    ),
-    *(
-        Correction(
-            name, _comparison(name), f"{name}: the result is True if the elements are, of integers "
-            "that the data type does not hold too", _NONE,
-        )
-        for name in corrections.COMPARISONS
-    ),
-    Correction(
-        "sign", _mended("sign", sign(MEANS), _floating, _complex_floating),
-        "sign: of a zero of either sign it is 0", _NONE,
-    ),
-    Correction(
-        "abs", _mended("abs", _magnitude, _complex_floating),
-        "abs: of a complex number with an infinite part it is infinity", f"{_ISSUES}/37990",
-        until="0.12.0",
-    ),
-    *(
-        Correction(
-            name, _complex_function(name),
-            f"{name}: special cases of complex numbers, and f(conj(z)) is conj(f(z))",
-            f"{_ISSUES}/39110" if name == "sqrt" else _COMPLEX,
-        )
-        for name in CASES
-    ),
-    *(
-        Correction(
-            name, _turned(name),
-            f"{name}: special cases of complex numbers are those of {source} of 1j * x", _COMPLEX,
-        )
-        for name, source in TURNED.items()
-    ),
-    *(
-        Correction(
-            name, _truth(name),
-            f"{name}: a complex number with a nonzero part, imaginary or not, is true",
-            "https://github.com/jax-ml/jax/pull/6290, since which imaginary parts are dropped",
-        )
-        for name in ("all", "any")
-    ),
-    *(
-        Correction(name, _tupled(name), f"{name}: the results are a tuple", _NONE, until="0.11.1")
-        for name in ("broadcast_arrays", "meshgrid")
-    ),
-    Correction(
-        "linalg.matrix_rank", matrix_rank,
-        "linalg.matrix_rank: rtol is relative to the largest singular value", _NONE,
-    ),
-    Correction("can_cast", can_cast, "can_cast: of an array", _NONE),
-    Correction(
-        "searchsorted", searchsorted, "searchsorted: the result has the default dtype for indices",
-        f"{_ISSUES}/11375",
-    ),
-    Correction(
-        "cumulative_prod", cumulative_prod,
-        "cumulative_prod: of an integer dtype narrower than the default one the result has the "
-        "default one",
-        f"{_ISSUES}/37920 (closed)",
-    ),
-    Correction(
-        "expand_dims", expand_dims, "expand_dims: an invalid axis is an IndexError", _NONE,
-    ),
-    Correction(
-        "permute_dims", permute_dims, "permute_dims: axes may be negative",
-        "https://github.com/jax-ml/jax/pull/39075", until="0.11.0",
-    ),
-    *(
-        Correction(
-            name, function, f"{name}: NaN where an element is, of many elements too",
-            f"{_ISSUES}/39887",
-        )
-        for name, function in (
-            ("max", _extremum(jnp.max)),
-            ("min", _extremum(jnp.min)),
-            ("linalg.vector_norm", vector_norm),
-            ("linalg.matrix_norm", matrix_norm),
-        )
-    ),
-)
-# fmt: on
+# Numbers are those of issues of JAX.
+CORRECTIONS: dict[str, Callable[..., Any]] = {
+    # eps, max, min and smallest_normal are Python floats: 21424 (closed: as NumPy).
+    "finfo": corrections.finfo(jnp.finfo),
+    # copy=False is a ValueError where a copy would be needed.
+    "asarray": asarray,
+    "reshape": reshape,
+    # No narrowing without x64: 11895.
+    "from_dlpack": from_dlpack,
+    "arange": arange,
+    "full": full,
+    # Infinity by a finite number is infinity, the reverse zero; zeros keep their sign: 40028.
+    "floor_divide": _mended("floor_divide", floor_divide(MEANS, zeros=True), _floating),
+    "remainder": _mended("remainder", remainder(MEANS), _floating),
+    # Arrays of no dimensions are promoted as others are.
+    "pow": pow,
+    **{name: _comparison(name) for name in corrections.COMPARISONS},
+    # +0 for zeros of either sign.
+    "sign": _mended("sign", sign(MEANS), _floating, _complex_floating),
+    # Infinite for a complex number with an infinite part: 37990, mended in 0.12.0.
+    "abs": _mended("abs", _magnitude, _complex_floating),
+    # Special cases of complex numbers: 18353 (closed; its CI skips these cases), sqrt 39110.
+    **{name: _complex_function(name) for name in CASES},
+    **{name: _turned(name) for name in TURNED},
+    # Imaginary parts count: since 6290 they are dropped.
+    "all": _truth("all"),
+    "any": _truth("any"),
+    # A tuple, as from 0.11.1.
+    "broadcast_arrays": _tupled("broadcast_arrays"),
+    "meshgrid": _tupled("meshgrid"),
+    # rtol is relative to the largest singular value.
+    "linalg.matrix_rank": matrix_rank,
+    "can_cast": can_cast,
+    # The default dtype of indices: 11375.
+    "searchsorted": searchsorted,
+    # At least the default integer: 37920 (closed).
+    "cumulative_prod": cumulative_prod,
+    # An invalid axis is an IndexError.
+    "expand_dims": expand_dims,
+    # Axes may be negative, as from 0.11.0: 39075.
+    "permute_dims": permute_dims,
+    # NaN where an element is, of many elements too: 39887.
+    "max": _extremum(jnp.max),
+    "min": _extremum(jnp.min),
+    "linalg.vector_norm": vector_norm,
+    "linalg.matrix_norm": matrix_norm,
+}

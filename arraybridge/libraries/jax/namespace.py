@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...xp.build import NativeNamespace, make_native_namespace
+from ...xp.build import make_native_namespace
 from ...xp.retry import large_integers
 from .corrections import CORRECTIONS, check_dtype
 
@@ -20,8 +20,10 @@ def _as_scalar(value: int, dtype: Any) -> jax.Array:
     return jnp.asarray(np.asarray(value, dtype))
 
 
-# JAX accepts 32 bits while x64 is off.
-LARGE = large_integers(_as_scalar, bits=32)
-
-TABLE = NativeNamespace("jax", "jax.numpy", CORRECTIONS, (LARGE,), check_dtype=check_dtype)
-native = make_native_namespace(TABLE)
+native = make_native_namespace(
+    "jax",
+    "jax.numpy",
+    CORRECTIONS,
+    (large_integers(_as_scalar, bits=32),),  # JAX accepts 32 bits while x64 is off
+    check_dtype,
+)

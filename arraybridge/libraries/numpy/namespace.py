@@ -1,9 +1,43 @@
-"""The namespace of native arrays."""
+"""The namespace of native arrays, and corrections of NumPy's deviations from the standard."""
 
 from __future__ import annotations
 
-from ...xp.build import NativeNamespace, make_native_namespace
-from .corrections import CORRECTIONS
+from typing import Any
 
-TABLE = NativeNamespace("numpy", "array_api_compat.numpy", CORRECTIONS)
-native = make_native_namespace(TABLE)
+import numpy
+from array_api_compat import numpy as xp
+
+from ...array.scalars import is_numeric
+from ...xp.asarray import from_dlpack, readable
+from ...xp.build import make_native_namespace
+from ...xp.corrections import finfo
+from ...xp.special_values import complex_function, floor_divide, numpy_like
+
+MEANS = numpy_like(xp, eager=True, quiet=lambda: numpy.errstate(invalid="ignore"))
+
+
+def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
+    """Create an array of numbers in native byte order."""
+    result = numpy.asarray(obj, copy=copy, **kwargs)
+    if not is_numeric(result.dtype):
+        raise TypeError(
+            f"the array API standard has no data type for NumPy's {result.dtype}: convert it to "
+            "numbers first (x.astype, x.view('int64') for times, the fields of records)"
+        )
+    return readable(result, shared=copy is False)
+
+
+CORRECTIONS = {
+    # Text, objects and times are refused: NumPy has more data types than the standard.
+    "asarray": asarray,
+    # Copies what NumPy's own refuses, unless copy=False.
+    "from_dlpack": from_dlpack("numpy"),
+    # eps, max, min and smallest_normal are Python floats: numpy/numpy#26523 (closed: intended).
+    "finfo": finfo(xp.finfo),
+    # Infinity by a finite number is infinity, the reverse zero: numpy/numpy#23860.
+    "floor_divide": floor_divide(MEANS),
+    # Special cases of complex numbers: numpy/numpy#21746, data-apis/array-api#1006.
+    "expm1": complex_function(MEANS, "expm1"),
+    "tanh": complex_function(MEANS, "tanh"),
+}
+native = make_native_namespace("numpy", "array_api_compat.numpy", CORRECTIONS)

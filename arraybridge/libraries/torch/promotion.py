@@ -1,7 +1,7 @@
 """Corrected type promotion for PyTorch.
 
 In PyTorch zero-dimensional arrays count less than others (``int8[3] + int64[]`` is int8), and
-uint16, uint32 and uint64 cannot be combined with any other integer type.
+uint16, uint32 and uint64 cannot be combined with most other types: issues 58489 and 58734.
 """
 
 from __future__ import annotations
@@ -9,30 +9,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import combinations
 from typing import Any
 
 import numpy
 import torch
 from array_api_compat import torch as xp
 
-from ...xp.corrections import COMPARISONS, Correction, by_value
-from ...xp.dtypes import result_type as common_type
+from ...array.scalars import KINDS
+from ...xp.corrections import COMPARISONS, by_value
 from .tables import DLPACK_DTYPES
 
 Function = Callable[..., Any]
 
 _SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
-_INEXACT = (
-    torch.float16, torch.bfloat16, torch.float32, torch.float64,
-    torch.complex32, torch.complex64, torch.complex128,
-)  # fmt: skip
-Pairs = dict[tuple[torch.dtype, torch.dtype], torch.dtype]
-
-
-def _both_ways(pairs: Pairs) -> Pairs:
-    return {**pairs, **{(b, a): c for (a, b), c in pairs.items()}}
+_INTEGERS = (*_SIGNED, *_UNSIGNED)
 
 
 def _numpys(one: torch.dtype, another: torch.dtype) -> torch.dtype:
@@ -42,41 +33,35 @@ def _numpys(one: torch.dtype, another: torch.dtype) -> torch.dtype:
     return common
 
 
-_INTEGERS = {pair: _numpys(*pair) for pair in combinations((*_SIGNED, *_UNSIGNED), 2)}
-_NUMBERS = {pair: torch.promote_types(*pair) for pair in combinations(_INEXACT, 2)}
-# Further pairs that torch refuses.
-_MIXED = {
-    (unsigned, other): _numpys(unsigned, other)
+# The pairs that torch refuses; its own dtype of two others is right, whatever their axes.
+_COMMON = {
+    pair: common
     for unsigned in _UNSIGNED[1:]
-    for other in (torch.bool, torch.complex64, torch.complex128)
-} | {(unsigned, torch.complex32): torch.complex32 for unsigned in _UNSIGNED[1:]}
-
-# The common dtype of every pair of different dtypes of one of the standard's kinds: integers (none
-# holds both uint64 and negative numbers), and floating-point numbers, real or complex.
-PROMOTED = _both_ways(
-    {pair: common for pair, common in _INTEGERS.items() if common in (*_SIGNED, *_UNSIGNED)}
-    | _NUMBERS
-)
-# For other pairs torch's own dtype is right, whatever their axes.
-_COMMON = _both_ways(_INTEGERS | _NUMBERS | _MIXED)
+    for other, common in (
+        *((other, _numpys(unsigned, other)) for other in (torch.bool, *_INTEGERS)),
+        *((other, other) for other in (torch.complex64, torch.complex128)),
+    )
+    for pair in ((unsigned, other), (other, unsigned))
+}
 
 
-def common_dtype(a: torch.dtype, b: torch.dtype) -> torch.dtype:
-    """Return the common dtype of two."""
-    # xarray passes the names of dtypes for Python scalars.
+def common_dtype(a: Any, b: Any) -> torch.dtype:
+    """Return the common dtype of two; xarray passes names of dtypes."""
     a, b = (getattr(torch, x) if isinstance(x, str) else x for x in (a, b))
-    if a == b:
-        return a
-    common = _COMMON.get((a, b))
-    if common is None:
-        if _is_small(a) or _is_small(b):  # promoted with no other
-            raise TypeError(f"PyTorch has no common data type of {a} and {b}: use astype")
-        common = torch.promote_types(a, b)
+    common: torch.dtype = _COMMON.get((a, b)) or torch.promote_types(a, b)
     return common
 
 
-def _is_small(dtype: torch.dtype) -> bool:
-    return str(dtype).startswith(("torch.float8", "torch.float4"))
+def _is_inexact(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def can_cast(from_: Any, to: torch.dtype, /) -> bool:
+    """Return whether one dtype promotes to another; torch's own (126014) also allows narrowing."""
+    from_ = getattr(from_, "dtype", from_)
+    if from_ == to or torch.bool in (from_, to) or _is_inexact(from_) != _is_inexact(to):
+        return bool(from_ == to)
+    return common_dtype(from_, to) == to
 
 
 def promote_pair(x1: Any, x2: Any) -> tuple[Any, Any]:
@@ -117,7 +102,7 @@ def promoting(plain: Function, scalars: str = "") -> Function:
 
 def _tensor(x: Any, other: Any) -> Any:
     """Return a Python scalar as a tensor for an operation with another."""
-    if not isinstance(x, bool | int | float | complex) or not isinstance(other, torch.Tensor):
+    if not isinstance(x, KINDS) or not isinstance(other, torch.Tensor):
         return x
     return torch.asarray(x, dtype=torch.result_type(x, other), device=other.device)
 
@@ -143,19 +128,20 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False, **kwargs: Any) -> torch.T
     return torch.isin(elements, tests, invert=invert, **kwargs)
 
 
-def _beside(dtype: torch.dtype, number: Any) -> torch.dtype:
-    found = torch.result_type(torch.empty((1,), dtype=dtype), number)
-    # Newer versions return a complex type of bfloat16, for which they have no functions.
-    return found if found in DLPACK_DTYPES else torch.complex64
-
-
-def _ordered(dtypes: list[torch.dtype]) -> list[torch.dtype]:
-    """Sort dtypes so that their order does not matter: uint64 with int8 is float64."""
-    whole = [x for x in dtypes if x not in _INEXACT]
-    return [*whole, *(x for x in dtypes if x in _INEXACT), *whole]
-
-
-result_type = common_type(common_dtype, _beside, _ordered)
+def result_type(*arrays_and_dtypes: Any) -> torch.dtype:
+    """Return the common dtype; Python scalars have a kind and no width."""
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, KINDS)]
+    dtypes = [getattr(x, "dtype", x) for x in arrays_and_dtypes if not isinstance(x, KINDS)]
+    if len(dtypes) > 2:  # uint64 with int8 is float64, also in an order with float32 between them
+        dtypes.sort(key=_is_inexact)
+    found: torch.dtype = dtypes[0]
+    for dtype in dtypes[1:]:
+        found = common_dtype(found, dtype)
+    for number in numbers:
+        found = torch.result_type(torch.empty((1,), dtype=found), number)
+        # Newer versions return a complex type of bfloat16, for which they have no functions.
+        found = found if found in DLPACK_DTYPES else torch.complex64
+    return found
 
 
 def _promote_all(arrays: Any) -> Any:
@@ -178,10 +164,8 @@ def stack(arrays: Any, /, *, axis: int = 0, **kwargs: Any) -> torch.Tensor:
     return torch.stack(_promote_all(arrays), axis, **kwargs)
 
 
-_LIMITS = {
-    dtype: (limits.min, limits.max)
-    for dtype, limits in ((x, torch.iinfo(x)) for x in (*_SIGNED, *_UNSIGNED))
-}
+_LIMITS = {dtype: (torch.iinfo(dtype).min, torch.iinfo(dtype).max) for dtype in _INTEGERS}
+_LIMITS[torch.bool] = (0, 1)
 
 
 def _comparison(name: str) -> Function:
@@ -197,13 +181,14 @@ _OF_TWO = {
     "first": "copysign",
     "both": "atan2 hypot logaddexp maximum minimum nextafter",
 }
-_FUNCTIONS: dict[str, Function] = {
+CORRECTIONS: dict[str, Function] = {
     **{
         name: promoting(getattr(torch, name), scalars)
         for scalars, names in _OF_TWO.items()
         for name in names.split()
     },
     **{name: _comparison(name) for name in COMPARISONS},
+    "can_cast": can_cast,
     "vecdot": promoting(xp.vecdot),
     "linalg.cross": promoting(xp.linalg.cross),
     "linalg.outer": promoting(torch.outer),
@@ -215,7 +200,3 @@ _FUNCTIONS: dict[str, Function] = {
     "stack": stack,
     "tensordot": replacing(tensordot, xp.tensordot),
 }
-
-_CLAUSE = "Type promotion rules: the same with arrays of no dimensions; unsigned integers"
-_ISSUES = "https://github.com/pytorch/pytorch/issues/58489 and 58734"
-CORRECTIONS = tuple(Correction(name, made, _CLAUSE, _ISSUES) for name, made in _FUNCTIONS.items())

@@ -161,16 +161,15 @@ def test_what_is_no_array_compares_as_python_has_it() -> None:
                 assert x < other
 
 
-@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("op", ["set", "add", "multiply", "max"])
-def test_at_of_read_only_memory(op: str, strict: bool) -> None:
+def test_at_of_read_only_memory(op: str) -> None:
     """array-api-extra takes it for writable, as it knows no better: the Array becomes a copy."""
     xpx = pytest.importorskip("array_api_extra")
     for key in (0, slice(1, 3), ...):
         memory = np.arange(4.0)
         expected = getattr(xpx.at(memory.copy(), key), op)(7.0)
         memory.flags.writeable = False
-        x = ab.from_dlpack(array_api_strict.asarray(memory, copy=False) if strict else memory)
+        x = ab.from_dlpack(memory)
         assert x.readonly
         found = getattr(xpx.at(x, key), op)(7.0)
         np.testing.assert_array_equal(found, expected)
@@ -182,7 +181,7 @@ def test_at_of_read_only_memory(op: str, strict: bool) -> None:
         assert memory.tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("library", ["torch", "jax"])
 @pytest.mark.parametrize("name", EXOTIC)
 def test_what_the_namespaces_say_of_small_floats(library: str, name: str) -> None:
     x = ab.from_dlpack(MAKERS[library](np.ones(2, getattr(ml_dtypes, name))))
@@ -199,19 +198,3 @@ def test_what_the_namespaces_say_of_small_floats(library: str, name: str) -> Non
             assert found.bits == limits.bits
             assert (found.max, found.eps) == (float(limits.max), float(limits.eps))
             assert type(found.max) is type(found.smallest_normal) is float
-
-
-def test_what_numpy_s_namespace_says_of_small_integers() -> None:
-    import arraybridge.xp.numpy as xp
-
-    for name in ("int4", "uint4"):
-        dtype = np.dtype(getattr(ml_dtypes, name))
-        sign = "unsigned integer" if name[0] == "u" else "signed integer"
-        assert xp.isdtype(dtype, "integral")
-        assert xp.isdtype(dtype, sign)
-        assert xp.isdtype(dtype, "numeric")
-        assert not xp.isdtype(dtype, "real floating")
-        assert int(xp.iinfo(dtype).max) == (15 if name[0] == "u" else 7)
-    for name in ("complex32", "bcomplex32"):
-        if hasattr(ml_dtypes, name):
-            assert xp.isdtype(np.dtype(getattr(ml_dtypes, name)), "complex floating")
