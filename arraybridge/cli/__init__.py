@@ -22,7 +22,7 @@ from ..kernels import cuda, disk
 from ..kernels.cuda import context, driver
 from . import warmup
 
-REFUSED, MISSING, CLOSED_PIPE = 1, 3, 141  # exit statuses; 2 is argparse's, for wrong usage
+REFUSED, MISSING = 1, 3  # exit statuses; 2 is argparse's, for wrong usage
 EPILOG = """\
 exit status: 0 success, 1 refused or a kernel could not be stored, 2 wrong usage,
 3 a library is not installed"""
@@ -44,11 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         status: int = args.run(args)
-        sys.stdout.flush()
         return status
-    except BrokenPipeError:  # `| head`; Python would fail again at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CLOSED_PIPE
     except (ImportError, driver.CUDAError) as error:
         print(error, file=sys.stderr)
         return MISSING if isinstance(error, ImportError) else REFUSED

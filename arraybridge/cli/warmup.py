@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
 
 from ..kernels import cuda, disk
-from ..kernels.common_layouts import cpu_plans, cuda_plans
-from ..kernels.cpu import loader
+from ..kernels.cpu import loader, plan
+from ..kernels.cpu.plan_types import Plan as CPUPlan
+from ..kernels.cuda import build, context
+from ..kernels.cuda import plan as cuda_plan
+from ..kernels.cuda.plan_types import Plan as CUDAPlan
+from ..layout import Canonical, c_strides, canonical
 
-_Done = tuple[
-    str, float | None, bool
-]  # name; seconds, None if on disk already; whether it is stored
+COMPILED, THERE, LOST = "compiled", "on disk already", "not stored"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,50 +28,100 @@ def run(args: argparse.Namespace) -> int:
     print(f"Kernels in {disk.folder()}:", flush=True)
     lost = 0
     for processor, kernels in (("CPU", _cpu), ("CUDA", _cuda)):
-        done = []
-        for name, took, kept in kernels(args.item_sizes):
-            done.append(took)
-            lost += not kept
-            if args.verbose or not kept:
-                state = "on disk already" if took is None else f"{took:.2f} s"
-                print(f"  {state}{'' if kept else ', not stored'}: {name}", flush=True)
-        made = [took for took in done if took is not None]
-        there = len(done) - len(made)
-        print(f"{processor}: {len(made)} compiled in {sum(made):.1f} s, {there} on disk already")
+        start, count = time.perf_counter(), Counter[str]()
+        for name, state in kernels(args.item_sizes):
+            count[state] += 1
+            if args.verbose or state == LOST:
+                print(f"  {state}: {name}", flush=True)
+        took = time.perf_counter() - start
+        print(f"{processor}: {count[COMPILED]} {COMPILED}, {count[THERE]} {THERE}, in {took:.1f} s")
+        lost += count[LOST]
     if lost:
         print(f"{lost} kernels could not be stored: {disk.problem() or disk.folder()}")
     return int(lost > 0)
 
 
-def _cpu(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
+def _cpu(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:
     for name, made in cpu_plans(item_sizes):
-        start = time.perf_counter()
-        kernel = loader.load(made.kernel)
-        took = time.perf_counter() - start
-        if kernel is None:
+        there = loader.is_stored(made.kernel)
+        if loader.load(made.kernel) is None:
             raise ImportError(loader.unavailable())
-        kept = kernel.cached or loader.is_stored(made.kernel)
-        yield f"{made.name} ({name})", None if kernel.cached else took, kept
+        kept = there or loader.is_stored(made.kernel)
+        yield f"{made.name} ({name})", THERE if there else COMPILED if kept else LOST
 
 
-def _cuda(item_sizes: tuple[int, ...]) -> Iterator[_Done]:
+def _cuda(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:
     """The kernels for the CUDA devices, if any: once per compute capability."""
     if cuda.unavailable() is not None:
         return
-    from ..kernels.cuda import build, context
-
-    known = set()
-    for ordinal in range(context.count()):
-        device = context.device(ordinal)
-        if device.capability in known:
-            continue
-        known.add(device.capability)
+    devices = [context.device(ordinal) for ordinal in range(context.count())]
+    for capability, device in {device.capability: device for device in devices}.items():
         for name, made in cuda_plans(item_sizes):
-            start = time.perf_counter()
-            found = build.stored(made, device.capability)
-            if found is None:
+            there = build.stored(made, capability) is not None
+            if not there:
                 build.compiled(made, device)
-            took = time.perf_counter() - start
-            kept = build.stored(made, device.capability) is not None
-            sm = f"sm_{device.capability[0]}{device.capability[1]}"
-            yield f"cuda {made.kernel}, {sm} ({name})", took if found is None else None, kept
+            kept = build.stored(made, capability) is not None
+            sm = f"sm_{capability[0]}{capability[1]}"
+            state = THERE if there else COMPILED if kept else LOST
+            yield f"cuda {made.kernel}, {sm} ({name})", state
+
+
+def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CPUPlan]]:
+    """Yield the name and the plan of one layout for each kernel of the CPU."""
+    seen = set()
+    for name, form in _forms(item_sizes, (301, 2999)):  # smaller and larger than the cache
+        made = plan.plan(form)
+        if made.kernel not in seen:
+            seen.add(made.kernel)
+            yield name, made
+
+
+def cuda_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CUDAPlan]]:
+    """Yield the name and a launch of one layout for each CUDA kernel.
+
+    Memory is assumed to start at a multiple of 16 bytes, as that of array libraries does.
+    """
+    seen: set[tuple[object, ...]] = {("memcpy", ())}
+    # Sides with rows that start at multiples of 16 bytes, and without.
+    for name, form in _forms(item_sizes, (1024, 301, 3001)):
+        for made in cuda_plan.plan(form, form.dst_offset % 16, form.src_offset % 16):
+            if made[:2] not in seen:
+                seen.add(made[:2])
+                yield name, made
+
+
+def _forms(item_sizes: Iterable[int], sides: Iterable[int]) -> Iterator[tuple[str, Canonical]]:
+    """Yield the name and the canonical form of each of the most common layouts."""
+    for item in item_sizes:
+        for side in sides:
+            for name, x in _views(side, item).items():
+                form = canonical(x.shape, c_strides(x.shape, item), x.strides, item)
+                yield f"{name}, {item} byte{'s' if item > 1 else ''}", form
+
+
+def _views(side: int, item: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Return views of arrays of `item` bytes per element, which take no memory."""
+    element = np.empty(1, f"V{item}")
+
+    def new(*shape: int) -> np.ndarray[Any, Any]:
+        return np.lib.stride_tricks.as_strided(element, shape, c_strides(shape, item))
+
+    square = new(side, side)
+    views = {
+        "transpose": square.T,
+        "inner slice": square[:, 3:-5],
+        "rows flipped": square[::-1],
+        "columns flipped": square[:, ::-1],
+        "every fifth column": square[:, ::5],
+        "columns broadcast": np.broadcast_to(new(side, 1), (side, side)),
+    }
+    for n in (2, 3, 4):
+        views[f"{n} channels to planes"] = np.moveaxis(new(side, side, n), 2, 0)
+        views[f"{n} planes to channels"] = np.moveaxis(new(n, side, side), 0, 2)
+        views[f"one channel of {n}"] = new(side, side, n)[..., 0]
+    for n in (2, 4, 8, 16, 32):
+        views[f"{n} innermost moved out"] = new(side, 11, n).T
+        views[f"{n} outermost moved in"] = new(n, 11, side).T
+    for n in (6, 24, 100, 1000):
+        views[f"runs of {n} swapped"] = np.moveaxis(new(side, 9, n), 0, 1)
+    return views

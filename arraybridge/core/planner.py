@@ -157,6 +157,8 @@ class _Planning(NamedTuple):
             if copy is False:
                 return self.refuse(no_copy_allowed(f"{here} to {place} is a copy"), place)
             copier = _transfers().transfer_for(s, self.source, self.target, place)
+            if isinstance(copier, str):
+                return self.refuse(copier, place)
             return self._route("transfer", "asked for by device=", place, copier=copier)
         objection: str | None = None
         if copy is None and not request.share:
@@ -223,8 +225,6 @@ class _Planning(NamedTuple):
         place = found.device
         if type(target).wrap is Library.wrap and self.wraps(found):
             obstacle = target.no_wrap
-        elif found.kind == "transfer":
-            obstacle = _transfers().objection(s, source, target, place)
         elif found.kind == "kernel" and found.copier is None:
             from . import copiers
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor
+from ..dlpack import CPU, Device, DeviceType, ManagedTensor
 from ..kernels import cpu
-from ..layout import in_bytes, span
+from ..layout import in_bytes
 from .copiers import Copier, DeviceCopy, allocates, check_made, copier_for, on_host, stream_of
-from .kernel import ON_CUDA, copy_into, no_driver
+from .kernel import ON_CUDA, no_driver
 from .library import Library
 from .records import ConversionError, TensorInfo
 from .registry import library_named
-
-_BYTES = DataType.named("uint8")
 
 
 class Transfer(NamedTuple):
@@ -89,16 +87,15 @@ def _uploaded_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
 
 def _fetched_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
     """Copy from a CUDA device to the host through pinned memory, to a block of the target."""
+    from ..kernels.cuda import transfer
+
     block = ManagedTensor.allocate(info.shape, info.dtype, padded=info.padded)
     block.device = of.place  # the target may have several CPU devices
     if info.size:
         x = of.compacted(x, info)
         stream = stream_of(of.source, info.device)
         read = of.source.export(x, stream)
-        if of.compact is not None or info.c_contiguous:
-            _fetch(block.pointer, read.pointer, info.nbytes, stream, info.device)
-        else:
-            copy_into(block, _span_of(read, stream))
+        transfer.fetch(block.pointer, read.pointer, info.nbytes, stream, info.device.id)
     return of.target.wrap(block, move=True)
 
 
@@ -123,25 +120,10 @@ def _allocated(of: Transfer, info: TensorInfo) -> tuple[object, TensorInfo]:
     return block, check_made(block, of.target, info._replace(device=of.place))
 
 
-def _fetch(dst: int, src: int, nbytes: int, stream: int | None, device: Device) -> None:
-    from ..kernels.cuda import transfer
-
-    transfer.fetch(dst, src, nbytes, stream, device.id)
-
-
-def _span_of(tensor: ManagedTensor, stream: int | None) -> ManagedTensor:
-    """Fetch the whole memory span of a strided tensor, as a tensor on the host."""
-    itemsize = tensor.dtype.itemsize
-    low, high = span(tensor.shape, in_bytes(tensor.strides, itemsize), itemsize)
-    whole = ManagedTensor.allocate((high - low,), _BYTES)
-    _fetch(whole.pointer, tensor.pointer + low, high - low, stream, tensor.device)
-    return ManagedTensor.adopt(
-        whole.pointer - low, tensor.shape, tensor.dtype, owner=whole, strides=tensor.strides
-    )
-
-
-def transfer_for(info: TensorInfo, source: Library, target: Library, place: Device) -> Transfer:
-    """Return what copies an array to another device; `objection` checks that it can."""
+def transfer_for(
+    info: TensorInfo, source: Library, target: Library, place: Device
+) -> Transfer | str:
+    """Return what copies an array to another device, or why nothing can."""
     compact, ends = _compact(info, source), (source, target, place)
     if _reaches(info, source, target, place):
         if place.type == CPU.type:
@@ -152,9 +134,23 @@ def transfer_for(info: TensorInfo, source: Library, target: Library, place: Devi
             return Transfer(name, _uploaded_pinned, *ends)
         return Transfer(f"a peer copy to {place}", _copied_between, *ends, compact)
     if place.type == CPU.type:
+        if type(source).to_host is Library.to_host:
+            why = no_driver() if info.device.type in ON_CUDA else None
+            remedy = why or "convert them to a library that computes there first"
+            return f"{source.name} arrays on {info.device} cannot be fetched: {remedy}"
         return Transfer(f"{source.name}'s own copy to the host", _fetched, *ends, compact)
     if source is target or moves(source, place):
+        if type(source).to_device is Library.to_device:
+            return f"{source.name} arrays on {info.device} cannot be moved"
+        try:
+            source.native_device(place)
+        except ConversionError as error:  # its build supports such devices, but it finds none
+            return str(error)
         return Transfer(f"{source.name}'s own copy to {place}", _moved, *ends, compact)
+    if not info.device.host:
+        return f"no direct way from {info.device} to {place}: go through device='cpu' first"
+    if type(target).to_device is Library.to_device:
+        return f"arraybridge cannot put {target.name} arrays on {place}"
     return Transfer(f"{target.name}'s own copy to {place}", _uploaded, *ends)
 
 
@@ -180,14 +176,8 @@ def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) 
     if place.type != CPU.type:
         return allocated and compact and ordered
     if type(source).to_host is Library.to_host:  # no library, or one that transfers nothing
-        return compact or _is_nearly_dense(info)
+        return compact
     return compact and ordered and allocates(source)  # otherwise by its own copy, as for JAX
-
-
-def _is_nearly_dense(info: TensorInfo) -> bool:
-    """Whether the gaps between elements are no larger than the elements."""
-    low, high = span(info.shape, in_bytes(info.strides, info.itemsize), info.itemsize)
-    return high - low <= 2 * info.nbytes
 
 
 def _compact(info: TensorInfo, source: Library) -> Copier | None:
@@ -198,37 +188,14 @@ def _compact(info: TensorInfo, source: Library) -> Copier | None:
     return copier if isinstance(copier, DeviceCopy) else None
 
 
-def objection(info: TensorInfo, source: Library, target: Library, place: Device) -> str | None:
-    """Return why an array cannot move from one device to another, or None."""
-    if _reaches(info, source, target, place):
-        return None
-    if place.type == CPU.type:
-        if type(source).to_host is Library.to_host:
-            why = no_driver() if info.device.type in ON_CUDA else None
-            but = f": {why}" if why else ""
-            return f"{source.name} arrays on {info.device} cannot be fetched{but}"
-    elif source is target or moves(source, place):
-        if type(source).to_device is Library.to_device:
-            return f"{source.name} arrays on {info.device} cannot be moved"
-        try:
-            source.native_device(place)
-        except ConversionError as error:  # its build supports such devices, but it finds none
-            return str(error)
-    elif not info.device.host:
-        return f"no direct way from {info.device} to {place}: go through device='cpu' first"
-    elif type(target).to_device is Library.to_device:
-        return f"arraybridge cannot put {target.name} arrays on {place}"
-    return None
-
-
 def fetched(x: object, library: Library, info: TensorInfo) -> object:
     """Copy an array to the CPU as ``convert`` does: as its library's array, or NumPy's."""
     own = CPU.type in library.accepts.devices and type(library).wrap is not Library.wrap
     target = library if own else library_named("numpy")
-    obstacle = objection(info, library, target, CPU)
-    if obstacle is not None:
-        raise ConversionError(obstacle)
-    return transfer_for(info, library, target, CPU).copy(x, info)
+    found = transfer_for(info, library, target, CPU)
+    if isinstance(found, str):
+        raise ConversionError(found)
+    return found.copy(x, info)
 
 
 def moves(source: Library, place: Device) -> bool:

@@ -27,7 +27,6 @@ class Kernel(NamedTuple):
 
     address: int  # of a ``void(int64)`` that takes the address of a record
     call: Callable[[int], None]  # calls it without the GIL
-    cached: bool  # whether it was loaded from disk
 
 
 _kernels: dict[Key, Kernel] = {}
@@ -77,7 +76,7 @@ def _found(key: Key) -> Kernel | None:
         address = 0 if code is None else _linked(code)
     except RuntimeError:  # LLVM: not an object file
         return None
-    return _kernel(address, cached=True) if address else None
+    return _kernel(address) if address else None
 
 
 def _made(key: Key) -> Kernel:
@@ -93,11 +92,11 @@ def _made(key: Key) -> Kernel:
         config.DISABLE_JIT = disabled
     code = _object_code(function.inspect_llvm(), function.native_name)
     disk.write(_path(key), code)
-    return _kernel(_linked(code), cached=False)
+    return _kernel(_linked(code))
 
 
-def _kernel(address: int, *, cached: bool) -> Kernel:
-    return Kernel(address, ctypes.CFUNCTYPE(None, ctypes.c_int64)(address), cached)
+def _kernel(address: int) -> Kernel:
+    return Kernel(address, ctypes.CFUNCTYPE(None, ctypes.c_int64)(address))
 
 
 def _linked(code: bytes) -> int:

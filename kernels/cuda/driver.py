@@ -142,29 +142,20 @@ class Driver:
             )
         return address
 
-    @property
-    def version(self) -> int:
-        """The result of ``cuDriverGetVersion``: 12040 for CUDA 12.4."""
-        version = c_int()
-        self.cuDriverGetVersion(version)
-        return version.value
-
     def problem(self) -> str | None:
         """Return why the driver is too old; None if it is not."""
-        major, minor = divmod(self.version, 1000)
-        if self.version >= OLDEST_DRIVER:
+        version = c_int()
+        self.cuDriverGetVersion(version)
+        if version.value >= OLDEST_DRIVER:
             return None
+        major, minor = divmod(version.value, 1000)
         return f"NVIDIA's driver is too old: it has CUDA {major}.{minor // 10}: {_UPGRADE}"
 
     def start(self) -> None:
-        """Call ``cuInit`` once; check that the driver works and is not too old."""
-        if self.started:
-            return
-        old = self.problem()
-        if old:
-            raise CUDAError(f"cuDriverGetVersion: {old}", "cuDriverGetVersion", 35)
-        self.cuInit(0)
-        self.started = True
+        """Call ``cuInit`` once."""
+        if not self.started:
+            self.cuInit(0)
+            self.started = True
 
 
 def failed(driver: Driver, call: str, code: int) -> CUDAError:

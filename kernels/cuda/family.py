@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 
 from arraybridge.kernels.cuda.box_kernel import box
 from arraybridge.kernels.cuda.channels import merge, split
-from arraybridge.kernels.cuda.plain import plain
 from arraybridge.kernels.cuda.rows import rows
 from arraybridge.kernels.cuda.shift import shift
-from arraybridge.kernels.cuda.tile import tile
+from arraybridge.kernels.cuda.tile import plain, tile
 
 
 class Member(NamedTuple):

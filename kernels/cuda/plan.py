@@ -8,11 +8,10 @@ from math import gcd, prod
 
 from arraybridge.kernels.cuda.box_plan import plan_box
 from arraybridge.kernels.cuda.indices import even, outer
-from arraybridge.kernels.cuda.plain import PLAIN
 from arraybridge.kernels.cuda.plan_types import MAX_PIECES, THREADS, Axis, Plan, division
 from arraybridge.kernels.cuda.rows import PIECES
 from arraybridge.kernels.cuda.shift import PIECES as SHIFTED
-from arraybridge.kernels.cuda.tile import TILE, TILE_BYTES
+from arraybridge.kernels.cuda.tile import PLAIN, TILE, TILE_BYTES
 from arraybridge.layout import Canonical
 
 #: Bytes from which on an item is a row.
@@ -31,12 +30,11 @@ _VECTOR = 16
 
 
 @lru_cache(1024)
-def plan(form: Canonical, dst: int, src: int, small: int = MAX_UNTILED_BYTES) -> tuple[Plan, ...]:
+def plan(form: Canonical, dst: int, src: int) -> tuple[Plan, ...]:
     """Return the launches that copy a nest, in any order; none if there is nothing to copy.
 
     Pass the addresses `dst` and `src` of the first items modulo 16, so that the cache works for
-    all. Up to `small` bytes a copy is not worth tiling. There is one launch, unless the nest has
-    more than about ``MAX_PIECES`` bytes.
+    all. There is one launch, unless the nest has more than about ``MAX_PIECES`` bytes.
     """
     if 0 in form.shape:
         return ()
@@ -47,7 +45,7 @@ def plan(form: Canonical, dst: int, src: int, small: int = MAX_UNTILED_BYTES) ->
     axes = [axis for axis in axes if axis.dst]
     made = []
     for part, to, at in _parts(axes, form.itemsize, 0, repeated):
-        one = _one(part, form.itemsize, (dst + to) % _VECTOR, (src + at) % _VECTOR, small)
+        one = _one(part, form.itemsize, (dst + to) % _VECTOR, (src + at) % _VECTOR)
         made.append(one._replace(dst_offset=one.dst_offset + to, src_offset=one.src_offset + at))
     return tuple(made)
 
@@ -68,12 +66,12 @@ def _parts(
         yield from _parts(part, item, dst_offset + first * dst, src_offset + first * src)
 
 
-def _one(axes: list[Axis], item: int, dst: int, src: int, small: int) -> Plan:
+def _one(axes: list[Axis], item: int, dst: int, src: int) -> Plan:
     """Plan a nest that fits one launch: axes innermost first, addresses modulo 16."""
     if not axes:
         return Plan("memcpy", (), 1, steps=(item,))
     width = gcd(item, _common(dst, src, *[a.dst for a in axes], *[a.src for a in axes]))
-    tiled = item * prod([axis.extent for axis in axes]) > small
+    tiled = item * prod([axis.extent for axis in axes]) > MAX_UNTILED_BYTES
     if item >= MIN_ROW_BYTES:
         return _runs(axes, item, width, dst, src, tiled)
     if item > width:

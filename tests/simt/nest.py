@@ -33,23 +33,21 @@ def planned(
     itemsize: int,
     dst: int,
     src: int,
-    *,
-    small: int = 0,
     **settings: Any,
 ) -> tuple[tuple[Plan, ...], int, int]:
     """Plan a copy for the addresses of the items with indices 0; and to which offsets are added.
 
-    Up to `small` bytes nothing is tiled. `settings` are names of the planner's modules, and what it
-    is made to believe.
+    `settings` are names of the planner's modules, and what it is made to believe; by default that
+    the smallest nests are worth tiling.
     """
     form = layout.canonical(shape, dst_strides, src_strides, itemsize)
     dst, src = dst + form.dst_offset, src + form.src_offset
     with ExitStack() as stack:
-        for name, value in settings.items():
+        for name, value in ({"MAX_UNTILED_BYTES": 0} | settings).items():
             module = plans if hasattr(plans, name) else boxes
             stack.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, value)
-        return plans.plan.__wrapped__(form, dst % 16, src % 16, small), dst, src
+        return plans.plan.__wrapped__(form, dst % 16, src % 16), dst, src
 
 
 def copied(

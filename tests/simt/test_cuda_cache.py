@@ -120,7 +120,7 @@ def test_a_warm_process_loads_no_compiler(folder):
 COMPILE = """
 import re
 from arraybridge.kernels.cuda import build, driver
-from arraybridge.kernels.common_layouts import cuda_plans
+from arraybridge.cli.warmup import cuda_plans
 from arraybridge.kernels.cuda.family import FAMILY
 def none(*_): raise AssertionError("the driver was asked for")
 driver._load = none

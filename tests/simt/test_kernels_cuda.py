@@ -31,7 +31,7 @@ SETTINGS = [
     {"_MAX_TILE_WASTE": 64},  # tiles that hold little
     {"_MAX_TILE_WASTE": 64, "_MIN_UNROLLED_PIECES": 0},  # several pieces a thread
     {"_MAX_TILE_WASTE": 64, "MAX_PIECES": 2048},  # several launches
-    {"small": plans.MAX_UNTILED_BYTES},  # nothing tiled
+    {"MAX_UNTILED_BYTES": plans.MAX_UNTILED_BYTES},  # nothing tiled
 ]
 #: Of `guarded`: nests whose destinations nowhere overlap themselves.
 FAMILIES = "channels channels network matrix matrix matrix rows gaps windows wide runs".split()

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from arraybridge.cli import main, warmup
+from arraybridge.cli.warmup import cpu_plans, cuda_plans
 from arraybridge.kernels import cuda
-from arraybridge.kernels.common_layouts import cpu_plans, cuda_plans
 from arraybridge.kernels.cpu.plan import plan
 from arraybridge.kernels.cuda import build
 from arraybridge.layout import c_strides, canonical
@@ -42,7 +42,7 @@ assert "llvmlite" in sys.modules and "numba" not in sys.modules
     done = run("-c", code, folder=folder)
     assert done.returncode == 0, done.stderr
     done = run("-m", "arraybridge", "warmup", "--item-sizes", "16", folder=folder)
-    assert f"CPU: 0 compiled in 0.0 s, {count} on disk already" in done.stdout
+    assert f"CPU: 0 compiled, {count} on disk already" in done.stdout
 
 
 @pytest.mark.heavy
@@ -51,28 +51,6 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     done = run("-m", "arraybridge", "warmup", "--item-sizes", "16", folder=tmp_path / "file")
     assert done.returncode == 1
     assert "could not be stored" in done.stdout
-
-
-@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
-def test_it_knows_what_real_layouts_take(dtype: str) -> None:
-    item = np.dtype(dtype).itemsize
-    known = {made.kernel for _, made in cpu_plans((item,))}
-    image = np.empty((1080, 1920, 3), dtype)
-    batch = np.empty((4, 64, 112, 112), dtype)
-    for x in (
-        image.transpose(2, 0, 1),
-        image[::-1].transpose(2, 0, 1),
-        image[..., 1],
-        image[:, ::-1, 0],
-        batch.transpose(0, 2, 3, 1),
-        batch.transpose(0, 2, 1, 3),
-        batch.T,
-        batch[..., ::2],
-        batch[:, :, ::2],
-        batch[:, ::-1],
-    ):
-        made = plan(canonical(x.shape, c_strides(x.shape, item), x.strides, item))
-        assert made.kernel in known, (x.shape, x.strides)
 
 
 @pytest.mark.parametrize("wrong", ["0", "many", ""])
@@ -91,7 +69,7 @@ def test_cuda_devices_are_served(tmp_path: Path, monkeypatch, capsys) -> None:
     expected = len(list(cuda_plans((4,))))
     with stub_driver.installed(Stub((9, 0), (8, 0), (9, 0))):
         assert main(args) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if " s: cuda" in line]
+    lines = [line for line in capsys.readouterr().out.splitlines() if "compiled: cuda" in line]
     assert len(lines) == len(list(tmp_path.glob("kernels/*"))) == 2 * expected
     assert "cuda tile, sm_90 (transpose, 4 bytes)" in lines[0]
     with stub_driver.installed(Stub((8, 0))) as stub:
@@ -115,10 +93,11 @@ def test_no_cuda_device(monkeypatch, capsys, code: int, status: int) -> None:
     assert ("Install" in capsys.readouterr().err) is bool(status)
 
 
-def test_cuda_kernels_of_real_layouts_are_known() -> None:
+def test_it_knows_what_real_layouts_take() -> None:
     for dtype in ("u1", "f2", "f4", "f8"):
         item = np.dtype(dtype).itemsize
-        known = {(made.kernel, made.constants) for _, made in cuda_plans((item,))}
+        on_cpu = {made.kernel for _, made in cpu_plans((item,))}
+        on_cuda = {(made.kernel, made.constants) for _, made in cuda_plans((item,))}
         for x in (
             np.empty((1080, 1920, 3), dtype).transpose(2, 0, 1),
             np.empty((3, 1080, 1920), dtype).transpose(1, 2, 0),
@@ -126,5 +105,6 @@ def test_cuda_kernels_of_real_layouts_are_known() -> None:
             np.empty((4096, 4096), dtype).T,
             np.empty((1000, 1001), dtype)[::-1],
         ):
-            for made in cuda.plans(x.shape, c_strides(x.shape, item), x.strides, item):
-                assert (made.kernel, made.constants) in known, (x.shape, x.strides)
+            given = x.shape, c_strides(x.shape, item), x.strides, item
+            assert plan(canonical(*given)).kernel in on_cpu
+            assert {(one.kernel, one.constants) for one in cuda.plans(*given)} <= on_cuda
