@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .core.copiers import copier_for, no_copy, stream_of
 from .core.kernel import NoKernel, compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
 from .core.library import Library
-from .core.records import ConversionError, TensorInfo, of_native
+from .core.records import ConversionError, TensorInfo, of_native, pending_reason
 from .core.registry import KNOWN, RECORDS, library_of_type
 from .core.request import Request
 from .core.table import OBSERVERS, entry_of, front, notify_copy
@@ -76,67 +77,56 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
 def _entered(kind: type) -> Any:
     """Find what makes arrays of a type contiguous, and remember it."""
     record = RECORDS[kind]
-    entry: Any = None
+    entry: Any
     if record.library is not None:
         entry = entry_of(kind, record.library, record.library, Request(contiguous=True))
     elif record.lazy is not None:
-        entry = _Blocks(record.lazy)
-    elif hasattr(kind, "__arraybridge__"):
-        entry = _Arrays
-    record.table[_CONTIGUOUS] = entry or _Others
+        entry = _Run(partial(record.lazy.map_blocks, _contiguous_block))
+    else:
+        entry = _Run(_of_array if hasattr(kind, "__arraybridge__") else _of_other)
+    record.table[_CONTIGUOUS] = entry
     return record.table[_CONTIGUOUS]
 
 
-class _Blocks:
-    """Makes the blocks of a lazy array contiguous, when they are computed."""
+class _Run(NamedTuple):
+    """An entry of arrays without a library of their own."""
 
-    def __init__(self, lazy: Library) -> None:
-        self.lazy = lazy
-
-    def run(self, x: Any) -> Any:
-        return self.lazy.map_blocks(_contiguous_block, x)
+    run: Callable[[Any], Any]
 
 
 def _contiguous_block(block: Any) -> Any:
-    return contiguous(block)
+    return contiguous(block)  # a plain function, which Dask can pickle
 
 
-class _Others:
-    """Makes objects contiguous that only support a protocol."""
+def _of_other(given: Any) -> Any:
+    """Make an object contiguous that only supports a protocol."""
+    x: Any
+    x, library = as_source(given)
+    if library.in_pieces:
+        from .protocols.frames import whole
 
-    @staticmethod
-    def run(given: Any) -> Any:
-        x: Any
-        x, library = as_source(given)
-        if library.in_pieces:
-            from .protocols.frames import whole
-
-            return _of_bare_memory(whole(x))
-        if x is given and library is not PROTOCOL:  # a protocol's object of an unregistered type
-            x, library = library.export(x), PROTOCOL
-        return _of_bare_memory(x) if library is PROTOCOL else contiguous(x)
+        return _of_bare_memory(whole(x))
+    if x is given and library is not PROTOCOL:  # a protocol's object of an unregistered type
+        x, library = library.export(x), PROTOCOL
+    return _of_bare_memory(x) if library is PROTOCOL else contiguous(x)
 
 
-class _Arrays:
-    """Makes Arrays contiguous."""
+def _of_array(x: Any) -> Any:
+    """Return an Array itself, or another Array of the same library."""
+    from .array import Array, from_dlpack  # native arrays do not need it
 
-    @staticmethod
-    def run(x: Any) -> Any:
-        """Return ``x`` itself, or another Array of the same library."""
-        from .array import Array, from_dlpack  # native arrays do not need it
-
-        native, library = x.__arraybridge__()
-        if library is not PROTOCOL:
-            compact = contiguous(native)
-            return x if compact is native else from_dlpack(compact)
-        info = library.describe(native)
-        if info.c_contiguous:
-            return x
-        if info.device.host:
-            if OBSERVERS:
-                notify_copy(f"the layout is {info.layout}", info)
-            return Array(compact_copy(native), library)
-        return _of_bare_memory(native)
+    native, library = x.__arraybridge__()
+    if library is not PROTOCOL:
+        compact = contiguous(native)
+        return x if compact is native else from_dlpack(compact)
+    info = library.describe(native)
+    if info.c_contiguous:
+        return x
+    if info.device.host:
+        if OBSERVERS:
+            notify_copy(f"the layout is {info.layout}", info)
+        return Array(compact_copy(native), library)
+    return _of_bare_memory(native)
 
 
 def _of_bare_memory(tensor: Any) -> Any:
@@ -144,7 +134,7 @@ def _of_bare_memory(tensor: Any) -> Any:
     from .array import Array
     from .array.device_namespace import in_fallback_library
 
-    return _Arrays.run(in_fallback_library(Array(tensor, PROTOCOL)))
+    return _of_array(in_fallback_library(Array(tensor, PROTOCOL)))
 
 
 def copyto(dst: Any, src: Any, /) -> None:
@@ -246,32 +236,21 @@ def _destination(out: Any, name: str) -> tuple[Any, Library]:
     try:
         found, library = as_source(out)
     except TypeError as error:
-        raise _no_destination(error, name) from None
+        why = str(error).partition(": pass ")[0]
+        raise TypeError(f"{name} cannot be written: {why}; make it an array first") from None
     kind = type(out)
     if isinstance(out, np.generic):
-        why, remedy = "a NumPy scalar is immutable", f"numpy.asarray({name})"
-    elif library is PROTOCOL and found is not out and not hasattr(kind, "__arraybridge__"):
-        if not library.describe(found).copied:
-            return found, library
-        why, remedy = f"{kind.__qualname__} exports a copy", f"arraybridge.from_dlpack({name})"
+        why = "a NumPy scalar is immutable"
+    elif (
+        library is PROTOCOL
+        and found is not out
+        and not hasattr(kind, "__arraybridge__")
+        and library.describe(found).copied
+    ):
+        why = f"{kind.__qualname__} exports a copy"
     else:
         return found, library
-    raise ConversionError(
-        f"{name} cannot be written: {why}; make it an array first, {name} = {remedy}"
-    )
-
-
-def _no_destination(error: TypeError, name: str) -> TypeError:
-    """Return the error for a destination that is not an array in memory or exports a copy."""
-    why, _, code = str(error).partition(": pass ")
-    if not code:
-        return error
-    source = "src" if name == "dst" else "x"
-    made = re.sub(r"\bx\b", name, code)
-    remedy = f"make it an array first, {name} = {made}"
-    if code.endswith("[...]"):  # a file
-        remedy = f"assign through its library, {name}[...] = arraybridge.convert({source}, 'numpy')"
-    return TypeError(f"{name} cannot be written: {why}; {remedy}")
+    raise ConversionError(f"{name} cannot be written: {why}; make it an array first")
 
 
 def _told_of(given: Any, info: TensorInfo) -> TensorInfo:
@@ -296,43 +275,16 @@ def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
         ours, theirs = getattr(wanted, what), getattr(info, what)
         if ours != theirs and not (what == "device" and ours.host and theirs.host):
             raise ConversionError(f"{name} has {what} {ours}, but {source} has {theirs}: {rule}")
-    if wanted.readonly or wanted.pending or wanted.refused:
-        raise ConversionError(f"{name} cannot be written: {_why_not(wanted, name, source)}")
-    if may_overlap_itself(wanted.shape, wanted.strides):
-        raise ConversionError(
-            f"{name} cannot be written: several of its elements share memory (strides "
-            f"{wanted.strides}); {_instead(wanted, source)}"
-        )
-
-
-_LAZY = {  # pending transformations that the library's own assignment respects
-    "byteorder": "its byte order is not native ({}.dtype.byteorder)",
-    "conj": "its conjugate bit is set",
-    "neg": "its negative bit is set",
-    "fraction": "its strides are not multiples of its item size",
-}
-
-
-def _why_not(wanted: TensorInfo, name: str, source: str) -> str:
-    """Return why an array cannot be written, and what to do."""
-    if wanted.refused:
-        why, _, remedy = wanted.refused.partition(": ")
-        if remedy.endswith(".detach()"):
-            why = why.partition(" and would")[0].replace("would be lost silently", "are tracked")
-            past = name + remedy.partition("x")[2]
-            return f"{why}, and autograd would miss the write: pass {past} to write anyway"
-        return f"{why}; {_instead(wanted, source)}"
-    lazy = [_LAZY[what].format(name) for what in wanted.pending if what in _LAZY]
-    if lazy and not wanted.readonly:
-        value = f"arraybridge.convert({source}, '{wanted.library}')"
-        return f"{' and '.join(lazy)}: assign through its library, {name}[...] = {value}"
-    return f"it is read-only; {_instead(wanted, source)}"
-
-
-def _instead(wanted: TensorInfo, source: str) -> str:
-    unmade = wanted.library == PROTOCOL.name or "bitpacked" in wanted.pending
-    library = "numpy" if unmade else wanted.library
-    return f"make a new array instead, arraybridge.convert({source}, '{library}', copy=True)"
+    why = wanted.refused
+    if wanted.readonly:
+        why = "it is read-only"
+    elif wanted.pending:
+        why = f"{pending_reason(wanted.pending)}; assign through its library, {name}[...] = ..."
+    elif may_overlap_itself(wanted.shape, wanted.strides):
+        why = f"several of its elements share memory (strides {wanted.strides})"
+    if why:
+        new = f"arraybridge.convert({source}, 'numpy', copy=True)"
+        raise ConversionError(f"{name} cannot be written: {why}; or make a new array, {new}")
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:

@@ -173,7 +173,7 @@ NOBODYS = {
     "jax": (lambda: jax.numpy.zeros(3), "read-only"),
     "an Array of jax": (lambda: ab.from_dlpack(jax.numpy.zeros(3)), "read-only"),
     "tracked": (lambda: torch.zeros(3, requires_grad=True), "gradients are tracked"),
-    "negated": (lambda: torch._neg_view(torch.zeros(3)), "its negative bit is set: assign through"),
+    "negated": (lambda: torch._neg_view(torch.zeros(3)), "its negative bit is set; assign through"),
 }
 
 
