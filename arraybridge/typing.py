@@ -17,11 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, 
 if TYPE_CHECKING:  # some may not be installed
     from typing import Unpack
 
-    import cupy
     import jax
-    import mlx.core as mx
     import numpy
-    import tensorflow as tf
     import torch
     from torch._C import memory_format
 
@@ -110,9 +107,6 @@ NDArray: TypeAlias = "numpy.ndarray[Any, Any]"
 NumPy: TypeAlias = "Literal['numpy'] | _NumPy"
 Torch: TypeAlias = "Literal['torch']"
 Jax: TypeAlias = "Literal['jax'] | _Jax"
-TensorFlow: TypeAlias = "Literal['tensorflow']"
-CuPy: TypeAlias = "Literal['cupy']"
-Mlx: TypeAlias = "Literal['mlx']"
 Named: TypeAlias = "LibraryName | ModuleType"  # any of them
 _Like: TypeAlias = "Named | Mapping[Any, Any] | Sequence[Native]"
 
@@ -126,12 +120,6 @@ class Convert(Protocol):
     def __call__(self, x: Any, /, to: Torch, **kw: Unpack[Options]) -> torch.Tensor: ...
     @overload
     def __call__(self, x: Any, /, to: Jax, **kw: Unpack[Options]) -> jax.Array: ...
-    @overload
-    def __call__(self, x: Any, /, to: TensorFlow, **kw: Unpack[Options]) -> tf.Tensor: ...
-    @overload
-    def __call__(self, x: Any, /, to: CuPy, **kw: Unpack[Options]) -> cupy.ndarray: ...
-    @overload
-    def __call__(self, x: Any, /, to: Mlx, **kw: Unpack[Options]) -> mx.array: ...
     @overload
     def __call__(self, x: Any, /, to: _Tensors[T], **kw: Unpack[Options]) -> T: ...
     @overload
@@ -156,12 +144,6 @@ class Asarray(Protocol):
     @overload
     def __call__(self, obj: Any, /, *, like: Jax, **kw: Unpack[AsOptions]) -> jax.Array: ...
     @overload
-    def __call__(self, obj: Any, /, *, like: TensorFlow, **kw: Unpack[AsOptions]) -> tf.Tensor: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: CuPy, **kw: Unpack[AsOptions]) -> cupy.ndarray: ...
-    @overload
-    def __call__(self, obj: Any, /, *, like: Mlx, **kw: Unpack[AsOptions]) -> mx.array: ...
-    @overload
     def __call__(self, obj: Any, /, *, like: _Tensors[T], **kw: Unpack[AsOptions]) -> T: ...
     @overload
     def __call__(self, obj: Any, /, *, like: _Ndarrays[T], **kw: Unpack[AsOptions]) -> T: ...
@@ -182,12 +164,6 @@ class To(Protocol):
     def __call__(self, library: Torch, /, **kw: Unpack[ToOptions]) -> torch.Tensor: ...
     @overload
     def __call__(self, library: Jax, /, **kw: Unpack[ToOptions]) -> jax.Array: ...
-    @overload
-    def __call__(self, library: TensorFlow, /, **kw: Unpack[ToOptions]) -> tf.Tensor: ...
-    @overload
-    def __call__(self, library: CuPy, /, **kw: Unpack[ToOptions]) -> cupy.ndarray: ...
-    @overload
-    def __call__(self, library: Mlx, /, **kw: Unpack[ToOptions]) -> mx.array: ...
     @overload
     def __call__(self, library: _Tensors[T], /, **kw: Unpack[ToOptions]) -> T: ...
     @overload
