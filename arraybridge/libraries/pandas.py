@@ -16,9 +16,7 @@ from pandas.api.extensions import ExtensionArray
 from ..core.library import Library
 from ..core.registry import library_named
 from ..ndarrays import CHARS
-from ..protocols.frames import Frames, frame, no_numbers, nulls, refused
-
-PANDAS = Frames("pandas")
+from ..protocols.frames import frame, no_numbers, nulls, refused
 
 
 def opened(x: Any) -> tuple[object, Library] | None:
@@ -29,7 +27,7 @@ def opened(x: Any) -> tuple[object, Library] | None:
         return None
     if x.size and _is_one_block(x):
         return x.to_numpy(), library_named("numpy")
-    return frame(len(x), ((label, *_column(column)) for label, column in x.items())), PANDAS
+    return frame(len(x), ((label, *_column(column)) for label, column in x.items()))
 
 
 def _column(x: Any) -> tuple[object, Library]:
@@ -37,16 +35,14 @@ def _column(x: Any) -> tuple[object, Library]:
     if isinstance(dtype, np.dtype):
         if dtype.char in CHARS:
             return x.to_numpy(), library_named("numpy")
-        return refused(PANDAS, x, no_numbers(f"pandas' {dtype}"))
-    if hasattr(dtype, "units"):  # pint-pandas
-        return refused(PANDAS, x, f"a column of {dtype} would lose its unit: pass x.pint.magnitude")
+        return refused(x, no_numbers(f"pandas' {dtype}"))
     missing = int(x.isna().sum()) if getattr(dtype, "na_value", None) is pd.NA else 0
     if missing:
-        return refused(PANDAS, x, nulls(missing, len(x)))
+        return refused(x, nulls(missing, len(x)))
     if hasattr(dtype, "pyarrow_dtype"):
         return getattr(x, "array", x).__arrow_array__(), library_named("pyarrow")
     if getattr(getattr(dtype, "numpy_dtype", None), "char", "O") not in CHARS:
-        return refused(PANDAS, x, no_numbers(f"pandas' {dtype}"))
+        return refused(x, no_numbers(f"pandas' {dtype}"))
     values = x.to_numpy(dtype.numpy_dtype, copy=False)
     if not isinstance(x, ExtensionArray):  # may be shared, as columns over NumPy are
         values = values.view()

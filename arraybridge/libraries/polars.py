@@ -9,9 +9,7 @@ import polars as pl
 from ..core.library import Library
 from ..core.registry import library_named
 from ..ndarrays import CHARS
-from ..protocols.frames import Frames, frame, no_numbers, nulls, refused
-
-POLARS = Frames("polars")
+from ..protocols.frames import frame, no_numbers, nulls, refused
 
 
 def opened(x: Any) -> tuple[object, Library] | None:
@@ -20,7 +18,7 @@ def opened(x: Any) -> tuple[object, Library] | None:
         return _column(x)
     if isinstance(x, pl.DataFrame):
         columns = ((series.name, *_column(series)) for series in x.iter_columns())
-        return _view(x) or (frame(len(x), columns), POLARS)
+        return _view(x) or frame(len(x), columns)
     return None
 
 
@@ -38,15 +36,13 @@ def _column(x: pl.Series) -> tuple[object, Library]:
     found = _view(x)
     if found is not None:
         return found
-    count, dtype = x.null_count(), x.dtype
+    count, inner = x.null_count(), x.dtype
     if count:
-        return refused(POLARS, x, nulls(count, len(x)))
-    inner = dtype.inner if isinstance(dtype, pl.Array) else dtype
+        return refused(x, nulls(count, len(x)))
     while isinstance(inner, pl.Array):
         inner = inner.inner
-    number = inner.is_integer() or inner.is_float() or inner == pl.Boolean
-    if not number:
-        return refused(POLARS, x, no_numbers(f"polars' {dtype}"))
+    if not (inner.is_integer() or inner.is_float() or inner == pl.Boolean):
+        return refused(x, no_numbers(f"polars' {x.dtype}"))
     pyarrow: Any = library_named("pyarrow")
     read: tuple[object, Library] = pyarrow.read(x)
     return read

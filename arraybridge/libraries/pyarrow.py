@@ -24,7 +24,6 @@ from ..core.registry import library_named
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 from ..layout import in_elements
 from ..ndarrays import with_plain_strides
-from ..protocols.frames import LIBRARY as FRAMES
 from ..protocols.frames import frame, no_numbers, nulls
 from ..protocols.producer import Producer
 
@@ -111,11 +110,9 @@ class PyArrow(Library):
             return found, self
         labels = [field.name for field in found.type]
         columns = zip(labels, found.flatten(), [self] * len(labels), strict=True)
-        return frame(len(found), columns), FRAMES
+        return frame(len(found), columns)
 
-    def table(self, columns: dict[str, Any]) -> pa.Table:
-        """Return a table of arrays by name."""
-        return pa.table(columns)
+    table = staticmethod(pa.table)
 
     def data_type(self, dtype: Any) -> DataType | None:
         if not isinstance(dtype, pa.DataType):
@@ -160,8 +157,6 @@ def _of_array(given: pa.Array) -> TensorInfo:
     dtype = data_type(x.type)
     if dtype is None:
         return _refused(given, no_numbers(f"Arrow's {given.type}"))
-    if missing:
-        return _refused(given, nulls(missing, prod(shape)))
     buffer, bits = x.buffers()[1], dtype == _BOOL  # without elements, it may be None
     if buffer is not None and not buffer.is_cpu:
         raise ConversionError("arraybridge cannot locate the array on a device: copy it first")
@@ -170,10 +165,11 @@ def _of_array(given: pa.Array) -> TensorInfo:
     # Two slices may begin within one byte of bits, so its address would not tell them apart.
     data = 0 if bits or buffer is None else buffer.address + x.offset * dtype.itemsize
     pending = ("bitpacked",) if bits else ()
-    extents = tuple(shape)
+    extents, why = tuple(shape), nulls(missing, prod(shape)) if missing else None
     return TensorInfo(
-        "pyarrow", data, 0, extents, c_strides(extents), dtype, CPU, True, pending=pending
-    )
+        "pyarrow", data, 0, extents, c_strides(extents), dtype, CPU, True,
+        pending=pending, refused=why,
+    )  # fmt: skip
 
 
 def _chunks(x: pa.ChunkedArray) -> list[pa.Array]:
@@ -185,15 +181,14 @@ def _of_chunks(x: pa.ChunkedArray) -> TensorInfo:
     chunks = _chunks(x)
     if len(chunks) == 1:
         return _of_array(chunks[0])
-    if x.null_count:
-        return _refused(x, nulls(x.null_count, len(x)))
     infos = list(map(_of_array, chunks))
-    refused = next((info for info in infos if info.refused), None)
-    if refused is not None:
-        return _refused(x, str(refused.refused))
+    refused = next((info.refused for info in infos if info.refused), None)
+    if x.null_count:
+        refused = nulls(x.null_count, len(x))
     shape = (len(x), *infos[0].shape[1:])
     pending = ("chunks", *infos[0].pending)
-    return infos[0]._replace(data=0, shape=shape, strides=c_strides(shape), pending=pending)
+    strides = c_strides(shape)
+    return infos[0]._replace(data=0, shape=shape, strides=strides, pending=pending, refused=refused)
 
 
 def _from_numpy(x: np.ndarray) -> pa.Tensor:
@@ -266,4 +261,4 @@ def opened(x: Any) -> tuple[object, Library] | None:
     if not isinstance(x, pa.Table | pa.RecordBatch):
         return None
     columns = zip(x.column_names, x.columns, [LIBRARY] * x.num_columns, strict=True)
-    return frame(x.num_rows, columns), FRAMES
+    return frame(x.num_rows, columns)

@@ -72,10 +72,8 @@ class Frames(Library):
 
     exports_description = True
     in_pieces = True
-    accepts = Accepts(library="arrow", tested="1.5", dtypes=frozenset())
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name = "frame"
+    accepts = Accepts(library="frame", tested="1.5", dtypes=frozenset())
 
     def owns(self, array_type: type) -> bool:
         return array_type is Frame
@@ -111,12 +109,16 @@ class Frames(Library):
         return block
 
 
-LIBRARY = Frames("arrow")
+LIBRARY = Frames()
 
 
-def frame(rows: int, columns: Iterable[tuple[Any, Any, Library]]) -> Frame:
-    """Return a frame of columns: label, array and library of each; it says if it is no matrix."""
-    columns = tuple(columns)
+def frame(rows: int, columns: Iterable[tuple[Any, Any, Library]]) -> tuple[Frame, Library]:
+    """Return what a frame converts as: of columns, each a label, an array and its library."""
+    return _frame(rows, tuple(columns)), LIBRARY
+
+
+def _frame(rows: int, columns: tuple[tuple[Any, Any, Library], ...]) -> Frame:
+    """Return a frame, which says if it is no matrix."""
     labels: dict[DataType, Any] = {}  # of the first column of each data type
     for label, column, library in columns:
         info = library.describe(column)
@@ -136,9 +138,9 @@ def frame(rows: int, columns: Iterable[tuple[Any, Any, Library]]) -> Frame:
     return Frame(rows, columns, refused=f"{why}: pass dtype={common!r}", mixed=True)
 
 
-def refused(library: Library, x: Any, why: str) -> tuple[object, Library]:
+def refused(x: Any, why: str) -> tuple[Frame, Library]:
     """Return what a column converts as that no tensor holds."""
-    return Frame(len(x), refused=why), library
+    return Frame(len(x), refused=why), LIBRARY
 
 
 def nulls(count: int, length: int) -> str:
@@ -204,15 +206,10 @@ def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None
 
 def _check_readable(cls: type) -> None:
     """Raise for instances that reading would consume or compute."""
-    if getattr(cls, "__arrow_c_array__", None) is not None:
-        return
-    if not hasattr(cls, "__len__"):
-        what = "can be read only once"
-    elif hasattr(cls, "execute") or hasattr(cls, "fetchall"):
-        what = "is a query, which would run"
-    else:
+    once = not hasattr(cls, "__len__") or hasattr(cls, "execute") or hasattr(cls, "fetchall")
+    if getattr(cls, "__arrow_c_array__", None) is not None or not once:
         return
     raise ConversionError(
-        f"{package_of(cls)}.{cls.__qualname__} {what}: convert it, or look at a table of it, "
-        "pyarrow.table(x)"
+        f"{package_of(cls)}.{cls.__qualname__} can be read only once, or is a query, which would "
+        "run: convert it, or look at a table of it, pyarrow.table(x)"
     )
