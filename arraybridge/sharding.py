@@ -1,29 +1,30 @@
-"""Sharded arrays: JAX arrays over a mesh, PyTorch's ``DTensor``, Dask's blocks.
+"""Sharded arrays: JAX arrays over a mesh, and PyTorch's ``DTensor``.
 
 Each process converts its own shards; no shard is sent to another process.
 
-A library supports this by a module that `Library.shardings` returns. It has ``describe(x)``, which
-returns a `Sharded`; ``check(source)``, which raises an error if the library cannot express the
-split; ``build(source, mesh, convert)``, which makes the shards with ``convert(array)``; and
-``OPTIONS``, the options that ``convert`` gets.
+A library's module ``sharding`` has ``describe(x)``, which returns a `Sharded`; ``check(source)``,
+which raises an error if the library cannot express the split; ``build(source, mesh, convert)``,
+which makes the shards with ``convert(array)``; ``MESH``, the class of its meshes; and ``OPTIONS``,
+the options that ``convert`` gets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .array import Array, from_dlpack
 from .conversion import convert
 from .conversion import explain as explained
 from .core.records import ConversionError, Route
-from .core.registry import RECORDS, library_named
+from .core.registry import known_name, library_of_type
 
 if TYPE_CHECKING:
     from .dlpack import DeviceType
 
-__all__ = ["explain", "shards", "to_dask", "to_jax", "to_torch"]
+__all__ = ["explain", "shards", "to_jax", "to_torch"]
 
 Index = tuple[slice, ...]
 Part = tuple[tuple[int, int], ...]  # (start, stop) on each axis of the whole array
@@ -32,11 +33,10 @@ Part = tuple[tuple[int, int], ...]  # (start, stop) on each axis of the whole ar
 class Sharded(NamedTuple):
     """A sharded array, independent of its library.
 
-    `shards` are this process's: part, device, the library's own array; `load` computes some.
-    `resplit` is the remedy that splits the array otherwise. `sizes` and `names` are those of the
-    mesh's axes; `axes` lists for each axis of the array the mesh axes that split it, in order
-    (None: no mesh describes the split). `processes` are the processes at the mesh's coordinates in
-    C order (None: in any order).
+    `shards` are this process's: part, device, the library's own array. `resplit` is the remedy that
+    splits the array otherwise. `sizes` and `names` are those of the mesh's axes; `axes` lists for
+    each axis of the array the mesh axes that split it, in order (None: no mesh describes the
+    split). `processes` are those at the mesh's coordinates in C order.
     """
 
     shape: tuple[int, ...]
@@ -45,9 +45,8 @@ class Sharded(NamedTuple):
     sizes: tuple[int, ...] = ()
     axes: Sequence[Sequence[int]] | None = None
     names: tuple[str, ...] | None = None
-    processes: tuple[int, ...] | None = None
+    processes: tuple[int, ...] = ()
     platform: DeviceType | None = None
-    load: Callable[[Sequence[Any]], Sequence[Any]] = list
 
     def part_at(self, coordinate: Sequence[Any]) -> Part:
         """Return the part at a coordinate of the mesh; as with chunks, the last may be smaller."""
@@ -71,7 +70,7 @@ class Sharded(NamedTuple):
                     f"{', '.join(map(_text, held)) or 'nothing'}: number the processes alike in "
                     f"both libraries, pass a mesh in their order, or {self.resplit}"
                 )
-        return self.load([held[part] for part in parts])
+        return [held[part] for part in parts]
 
     def check_mesh(self, sizes: Sequence[int]) -> None:
         """Raise ConversionError for a mesh of other sizes than the array's."""
@@ -95,25 +94,24 @@ def _index(part: Part) -> Index:
     return tuple(slice(*each) for each in part)
 
 
-def _shardings(library: Any) -> Any:
-    found = None if library is None else library.shardings()
-    if found is None:
+def _shardings(library: str) -> Any:
+    if library not in ("jax", "torch"):
         raise TypeError(
-            f"{'this' if library is None else 'an array of ' + library.name} is not sharded: pass "
-            "a jax.Array, a DTensor or a Dask array, or call arraybridge.convert"
+            "only a jax.Array or a DTensor is sharded, and becomes the other: call "
+            "arraybridge.convert for other arrays"
         )
-    return found
+    return import_module(f".libraries.{library}.sharding", __package__)
 
 
 def _described(x: Any) -> Sharded:
     x = x.native if isinstance(x, Array) else x
-    record = RECORDS[type(x)]
-    source: Sharded = _shardings(record.library or record.lazy).describe(x)
+    library = library_of_type(type(x))
+    source: Sharded = _shardings(library.name if library else "").describe(x)
     return source
 
 
 def _checked(x: Any, to: object) -> tuple[Sharded, Any]:
-    source, target = _described(x), _shardings(library_named(to))
+    source, target = _described(x), _shardings(known_name(to))
     if source.axes is None:
         raise ConversionError(f"no mesh describes how the array is split: {source.resplit}")
     target.check(source)
@@ -132,9 +130,8 @@ def to_torch(x: Any, mesh: Any = None, **options: Any) -> Any:
 
     Parameters
     ----------
-    x : jax.Array or Dask array
-        A JAX array with a ``NamedSharding`` and one device per process, or a Dask array whose
-        blocks are the shards. Each process computes its own block.
+    x : jax.Array
+        An array with a ``NamedSharding`` and one device per process.
     mesh : DeviceMesh, optional
         A mesh whose axes are those of the array's mesh, in order. By default, one is made with the
         same names and reused for later arrays. All processes must take part, and the rank of a
@@ -175,14 +172,14 @@ def to_torch(x: Any, mesh: Any = None, **options: Any) -> Any:
 
 
 def to_jax(x: Any, mesh: Any = None, **options: Any) -> Any:
-    """Convert a ``DTensor`` or a Dask array to a ``jax.Array``; each process converts its shards.
+    """Convert a ``DTensor`` to a ``jax.Array``; each process converts its shard.
 
     Errors are as in :func:`to_torch`; partial and unequal shards are a ConversionError, too.
 
     Parameters
     ----------
-    x : DTensor or Dask array
-        The sharded array.
+    x : DTensor
+        The sharded tensor.
     mesh : jax.sharding.Mesh, optional
         As for :func:`to_torch`; axes without names become ``"axis_0"`` and so on.
     **options
@@ -197,35 +194,16 @@ def to_jax(x: Any, mesh: Any = None, **options: Any) -> Any:
     Examples
     --------
     >>> import arraybridge as ab
-    >>> import dask.array as da
-    >>> ab.sharding.to_jax(da.ones((4, 2), dtype="f4")).sharding.spec
+    >>> import torch
+    >>> import torch.distributed as dist
+    >>> from torch.distributed.tensor import DeviceMesh, distribute_tensor
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> t = distribute_tensor(torch.ones(4, 2), DeviceMesh("cpu", [0]))
+    >>> ab.sharding.to_jax(t).sharding.spec
     P(None, None)
+    >>> dist.destroy_process_group()
     """
     return _converted(x, "jax", mesh, options)
-
-
-def to_dask(x: Any) -> Any:
-    """Make a Dask array whose blocks are the shards, as NumPy arrays on their memory.
-
-    Parameters
-    ----------
-    x : jax.Array or DTensor
-        The sharded array, all of whose parts this process must hold.
-
-    Returns
-    -------
-    dask.array.Array
-        One block per shard.
-
-    Examples
-    --------
-    >>> import arraybridge as ab
-    >>> import jax.numpy as jnp
-    >>> ab.sharding.to_dask(jnp.arange(6.0)).chunks
-    ((6,),)
-    """
-    source, target = _checked(x, "dask")
-    return target.build(source, None, partial(convert, to="numpy"))
 
 
 def shards(x: Any) -> list[tuple[Index, object, Array]]:
@@ -233,14 +211,14 @@ def shards(x: Any) -> list[tuple[Index, object, Array]]:
 
     Parameters
     ----------
-    x : jax.Array, DTensor or Dask array
-        The sharded array. The blocks of a Dask array are computed.
+    x : jax.Array or DTensor
+        The sharded array.
 
     Returns
     -------
     list of (index, device, Array)
         The Array has the elements of ``x[index]``; replicas have the same index. The device is the
-        library's own; None for Dask.
+        library's own.
 
     Examples
     --------
@@ -250,9 +228,9 @@ def shards(x: Any) -> list[tuple[Index, object, Array]]:
     >>> index, ab.convert(array, "numpy")
     ((slice(0, 3, None),), array([0., 1., 2.], dtype=float32))
     """
-    source = _described(x)
-    arrays = map(from_dlpack, source.load([array for *_, array in source.shards]))
-    return [(_index(s[0]), s[1], array) for s, array in zip(source.shards, arrays, strict=True)]
+    return [
+        (_index(part), device, from_dlpack(array)) for part, device, array in _described(x).shards
+    ]
 
 
 def explain(x: Any, to: object, **options: Any) -> list[tuple[Index, object, Route]]:

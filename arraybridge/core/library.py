@@ -284,10 +284,6 @@ class Devices(Arrays):
         """Return the stream on which the library would read, by the standard's numbering."""
         return None
 
-    def shardings(self) -> Any:
-        """Return the module for sharded arrays (see `arraybridge.sharding`), or None."""
-        return None
-
     def read_on(self, x: Any, device: Device, stream: int | None) -> None:
         """Notify the library that a copy of ``x`` was queued on a stream of another library.
 

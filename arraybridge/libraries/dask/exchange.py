@@ -38,11 +38,6 @@ class Dask(Library):
         name = f"arraybridge-{tokenize(block, x)}"
         return dask.array.map_blocks(block, x, meta=meta, dtype=meta.dtype, name=name)
 
-    def shardings(self) -> Any:
-        from . import sharding
-
-        return sharding
-
     def native_namespace(self) -> Any:
         import array_api_compat.dask.array as namespace
 

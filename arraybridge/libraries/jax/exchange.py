@@ -227,11 +227,6 @@ class Jax(Library):
 
         return native
 
-    def shardings(self) -> Any:
-        from . import sharding
-
-        return sharding
-
     def tracks(self, x: Any) -> bool:
         return isinstance(x, jax.core.Tracer)
 

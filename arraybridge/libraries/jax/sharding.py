@@ -81,8 +81,6 @@ def _mesh_of(source: Sharded) -> Mesh:
     """Make a mesh like an array's, of one device per process."""
     devices = jax.devices(next((k for k, v in PLATFORMS.items() if v == source.platform), None))
     wanted, found = source.processes, {each.process_index: each for each in devices}
-    if wanted is None:  # any devices
-        wanted, found = tuple(range(prod(source.sizes))), dict(enumerate(devices))
     if len(found) < len(devices) or not found.keys() >= set(wanted):
         raise ConversionError(
             f"a mesh of {source.sizes} needs one device per process, but JAX has {len(devices)} "

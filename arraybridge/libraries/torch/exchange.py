@@ -501,11 +501,6 @@ class Torch(Library):
 
         return native
 
-    def shardings(self) -> Any:
-        from . import sharding
-
-        return sharding
-
     def tracks(self, x: torch.Tensor) -> bool:
         return x.requires_grad
 

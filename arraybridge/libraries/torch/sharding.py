@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -103,7 +102,7 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
         source.check_mesh(mesh.shape)
         ranks = tuple(mesh.mesh.flatten().tolist())
     else:
-        ranks = source.processes or tuple(range(prod(source.sizes)))
+        ranks = source.processes
         if sorted(ranks) != list(range(world)):
             raise ConversionError(
                 f"the array has {len(ranks)} shards of processes {sorted(set(ranks))}, but a "
