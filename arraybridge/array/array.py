@@ -281,9 +281,16 @@ class Array(ArrayObject):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""
-        result: Any = None if copy else numpy_view(self._native)
-        if result is None:
-            result = convert(self, "numpy", copy=copy)
+        try:
+            result: Any = None if copy else numpy_view(self._native)
+            if result is None:
+                result = convert(self, "numpy", copy=copy)
+        except ConversionError:
+            result = None if copy is False else self._library.gathered(self._native)
+            if result is None:
+                raise
+            if OBSERVERS:
+                notify_copy("its elements are in several chunks", self.info, "numpy")
         if dtype is None or result.dtype == dtype:
             return result
         if copy is False:

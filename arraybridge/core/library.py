@@ -221,6 +221,13 @@ class Copies(Arrays):
         """
         return False
 
+    def gathered(self, x: Any) -> object | None:
+        """Return a NumPy array of the elements of ``x`` if they are in several blocks on the host.
+
+        Otherwise, return None.
+        """
+        return None
+
 
 class Casts(Arrays):
     """Other data types and orders of axes."""

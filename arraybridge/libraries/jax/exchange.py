@@ -167,6 +167,17 @@ class Jax(Library):
     def to_host(self, x: jax.Array) -> np.ndarray:
         return np.asarray(x)
 
+    def gathered(self, x: jax.Array) -> np.ndarray | None:
+        """Return an array over several CPU devices as ``np.asarray`` does; None for any other.
+
+        Fetching one from accelerators would be a hidden transfer.
+        """
+        if isinstance(x, _TRACER) or x.is_deleted() or not x.is_fully_addressable:
+            return None
+        devices = x.devices()
+        host = all(device.platform == "cpu" for device in devices)
+        return np.asarray(x) if host and len(devices) > 1 else None
+
     def to_device(self, x: object, device: Device) -> jax.Array:
         if isinstance(x, np.ndarray):
             x = x.copy()  # device_put may share it, or read it later
