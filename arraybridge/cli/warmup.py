@@ -47,7 +47,7 @@ def _cpu(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:
         if loader.load(made.kernel) is None:
             raise ImportError(loader.unavailable())
         kept = there or loader.is_stored(made.kernel)
-        yield f"{made.name} ({name})", THERE if there else COMPILED if kept else LOST
+        yield f"{made.kernel.kind} ({name})", THERE if there else COMPILED if kept else LOST
 
 
 def _cuda(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:

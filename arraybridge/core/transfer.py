@@ -99,21 +99,6 @@ def _fetched_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
     return of.target.wrap(block, move=True)
 
 
-def _copied_between(of: Transfer, x: object, info: TensorInfo) -> object:
-    """Copy from one CUDA device to another."""
-    from ..kernels.cuda import transfer
-
-    block, made = _allocated(of, info)
-    if info.size:
-        x = of.compacted(x, info)
-        streams = stream_of(of.target, of.place), stream_of(of.source, info.device)
-        read = of.source.export(x, streams[1])
-        devices = of.place.id, info.device.id
-        transfer.move(made.pointer, read.pointer, info.nbytes, streams, devices)
-        of.source.read_on(x, info.device, streams[1])  # that stream waits for the copy
-    return block
-
-
 def _allocated(of: Transfer, info: TensorInfo) -> tuple[object, TensorInfo]:
     """Return the target's new array on the other device, and its description."""
     block = of.target.empty(info._replace(device=of.place))
@@ -129,10 +114,8 @@ def transfer_for(
         if place.type == CPU.type:
             name = "a copy to the host through pinned memory"
             return Transfer(name, _fetched_pinned, *ends, compact)
-        if info.device.host:
-            name = f"{on_host(info, source, target)} to pinned memory, then a copy to {place}"
-            return Transfer(name, _uploaded_pinned, *ends)
-        return Transfer(f"a peer copy to {place}", _copied_between, *ends, compact)
+        name = f"{on_host(info, source, target)} to pinned memory, then a copy to {place}"
+        return Transfer(name, _uploaded_pinned, *ends)
     if place.type == CPU.type:
         if type(source).to_host is Library.to_host:
             why = no_driver() if info.device.type in ON_CUDA else None
@@ -160,21 +143,18 @@ def keeps_layout(copier: Transfer) -> bool:
 
 
 def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) -> bool:
-    """Whether arraybridge itself can reach the memory on both sides: the host's and CUDA's."""
+    """Whether arraybridge itself copies: between the host's memory and a CUDA device's."""
     here = info.device
     if info.pending or not {here.type, place.type} & ON_CUDA or no_driver():
         return False
     if info.dtype.subbyte and not info.padded and not info.c_contiguous:
         return False  # elements without addresses
-    allocated = place.type == DeviceType.CUDA and type(target).empty is not Library.empty
     if here.host:
-        return allocated
-    if here.type not in ON_CUDA:
+        return place.type == DeviceType.CUDA and type(target).empty is not Library.empty
+    if here.type not in ON_CUDA or place.type != CPU.type:
         return False
     compact = info.c_contiguous or _compact(info, source) is not None
     ordered = source.current_stream(here) is not None
-    if place.type != CPU.type:
-        return allocated and compact and ordered
     if type(source).to_host is Library.to_host:  # no library, or one that transfers nothing
         return compact
     return compact and ordered and allocates(source)  # otherwise by its own copy, as for JAX

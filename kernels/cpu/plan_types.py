@@ -129,17 +129,6 @@ class Plan(NamedTuple):
     ahead: int = 0  # columns per line of the source, if the next block is prefetched; else 0
 
     @property
-    def name(self) -> str:
-        """A name for people, such as ``tile 4 bytes x 16, streamed``."""
-        kind, width, parts = self.kernel[:3]
-        words = [kind]
-        if width:
-            words.append(f"{width} byte{'s' if width > 1 else ''}")
-        if parts:
-            words.append(f"x {parts}")
-        return " ".join(words) + (", streamed" if self.stream else "")
-
-    @property
     def rows_out(self) -> int:
         """Bytes from one row to the next where a block is made."""
         if not self.staged or self.joined:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import c_size_t, c_void_p, string_at
 from functools import cache
 
@@ -77,12 +79,29 @@ def ptx(plan: Plan, capability: tuple[int, int] = OLDEST) -> str:
     installed NumPy.
     """
     try:
-        with warnings.catch_warnings():
+        with _numpy_as_it_was(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numba-cuda's, about a newer NumPy
             return _compiled(plan, target(plan, capability))
     except Exception as error:
         what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise ImportError(f"Numba cannot compile for CUDA here: {what}{error}") from error
+
+
+@contextmanager
+def _numpy_as_it_was() -> Iterator[None]:
+    """Define ``numpy.row_stack`` for a ``with`` block.
+
+    numba-cuda 0.30 needs it when it is imported; NumPy 2.5 has removed it.
+    """
+    import numpy as np
+
+    names = vars(np)
+    added = names.setdefault("row_stack", np.vstack) is np.vstack
+    try:
+        yield
+    finally:
+        if added:
+            del names["row_stack"]
 
 
 def _compiled(plan: Plan, capability: tuple[int, int]) -> str:

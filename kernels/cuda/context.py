@@ -153,33 +153,26 @@ def relaxed() -> Iterator[None]:
         cuda.cuThreadExchangeStreamCaptureMode(mode)
 
 
-def order(device: int, waiting: int | None, after: int | None, *, of: int | None = None) -> None:
-    """Let future work on one stream wait for the present work on another.
+def order(device: int, waiting: int | None, after: int | None) -> None:
+    """Let future work on one stream of a device wait for the present work on another.
 
     The host does not wait. During the capture of a CUDA graph this becomes an edge of it. Streams
-    are by the standard's numbering; an `after` of -1 means no synchronization. `device` is that of
-    the waiting stream, `of` that of the other one if it differs. CUDAError if a stream belongs to
-    another device, or does not exist.
+    are by the standard's numbering; an `after` of -1 means no synchronization. CUDAError if a
+    stream belongs to another device, or does not exist.
     """
     if after == -1:
         return
     first, then = handle(after), handle(waiting)
     here = _known(device)
-    there = here if of is None else _known(of)
-    if first == then and there is here:
+    if first == then:
         return
-    cuda = driver.installed()
-    with current(there):
-        event = _recorded(there, first)
+    with current(here):
+        event = _recorded(here, first)
         try:
-            if there is here:
-                cuda.cuStreamWaitEvent(then, event, 0)
-            else:
-                with current(here):
-                    cuda.cuStreamWaitEvent(then, event, 0)
+            driver.installed().cuStreamWaitEvent(then, event, 0)
         finally:
             # The wait is for what was recorded: the event can be recorded again at once.
-            there.events.append(event)
+            here.events.append(event)
 
 
 def wait(device: int, stream: int | None) -> None:

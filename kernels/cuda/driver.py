@@ -50,7 +50,6 @@ FUNCTIONS: dict[str, tuple[str, tuple[Any, ...]]] = {
         "cuMemcpyHtoDAsync_v2": (c_uint64, c_void_p, c_size_t, c_void_p),
         "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
         "cuMemcpyDtoDAsync_v2": (c_uint64, c_uint64, c_size_t, c_void_p),
-        "cuMemcpyPeerAsync": (c_uint64, c_void_p, c_uint64, c_void_p, c_size_t, c_void_p),
         "cuLinkCreate_v2": (c_uint, _int, _pointer, _pointer),
         "cuLinkAddData_v2": (
             *(c_void_p, c_int, c_char_p, c_size_t, c_char_p, c_uint, _int, _pointer),

@@ -1,7 +1,7 @@
 """Launches: a plan on a device, ready to be put on streams.
 
-A kernel is loaded once for all devices of its compute capability (``cuLibraryLoadData``), and a
-launch's arguments are prepared once: each launch only sets the two addresses and the stream.
+A kernel is loaded once for a device (``cuLibraryLoadData``), and a launch's arguments are prepared
+once: each launch only sets the two addresses and the stream.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ class Launch(NamedTuple):
 #: source; kernel not found.
 _USELESS = (200, 209, 218, 222, 300, 500)
 
-_Kernel = tuple[str, tuple[object, ...]]
-_kernels: dict[tuple[tuple[int, int], _Kernel], int] = {}  # handles for every device
-_functions: dict[tuple[int, _Kernel], int] = {}  # handles for one device
+_functions: dict[tuple[int, str, tuple[object, ...]], int] = {}  # handles by device and kernel
 _loading = threading.RLock()
 
 
@@ -83,7 +81,6 @@ _loading = threading.RLock()
 def _forget() -> None:
     global _loading
     _loading = threading.RLock()  # a thread of the parent may have held it
-    _kernels.clear()
     _functions.clear()
 
 
@@ -103,24 +100,12 @@ def prepare(plan: Plan, device: Device) -> Launch:
 
 def load(plan: Plan, device: Device) -> int:
     """Return the driver's handle of a plan's kernel on a device, loaded or compiled once."""
-    kernel = plan.kernel, plan.constants
-    found = _functions.get((device.ordinal, kernel))
-    if found:
-        return found
-    cuda = driver.installed()
-    function = c_void_p()
-    with _loading:
-        found = _functions.get((device.ordinal, kernel))
-        if found:  # by another thread
-            return found
-        common = _kernels.get((device.capability, kernel)) or _loaded(plan, device)
-        _kernels[device.capability, kernel] = common
-        with current(device), relaxed():
-            cuda.cuKernelGetFunction(function, common)
-            if cuda.has("cuFuncLoad"):  # else the first launch loads it, not allowed in captures
-                cuda.cuFuncLoad(function)
-        _functions[device.ordinal, kernel] = function.value or 0
-        return _functions[device.ordinal, kernel]
+    key = device.ordinal, plan.kernel, plan.constants
+    if key not in _functions:
+        with _loading:
+            if key not in _functions:  # another thread may have loaded it
+                _functions[key] = _loaded(plan, device)
+    return _functions[key]
 
 
 def _loaded(plan: Plan, device: Device) -> int:
@@ -128,22 +113,25 @@ def _loaded(plan: Plan, device: Device) -> int:
     code = build.stored(plan, device.capability)
     if code is not None:
         try:
-            return _library(plan, device, code)
+            return _function(plan, device, code)
         except CUDAError as error:
             if error.code not in _USELESS:
                 raise
-    return _library(plan, device, build.compiled(plan, device))
+    return _function(plan, device, build.compiled(plan, device))
 
 
-def _library(plan: Plan, device: Device, code: bytes) -> int:
+def _function(plan: Plan, device: Device, code: bytes) -> int:
     cuda = driver.installed()
-    library, kernel = c_void_p(), c_void_p()
+    library, kernel, function = c_void_p(), c_void_p(), c_void_p()
     with current(device), relaxed():
         cuda.cuLibraryLoadData(library, code, None, None, 0, None, None, 0)
         try:
             cuda.cuLibraryGetKernel(kernel, library, build.entry(plan.kernel).encode())
+            cuda.cuKernelGetFunction(function, kernel)
+            if cuda.has("cuFuncLoad"):  # else the first launch loads it, not allowed in captures
+                cuda.cuFuncLoad(function)
         except BaseException:
             with suppress(CUDAError):
                 cuda.cuLibraryUnload(library)
             raise
-    return kernel.value or 0
+    return function.value or 0

@@ -103,26 +103,6 @@ def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> N
                 cuda.cuEventRecord(block.event, lane)
 
 
-def move(
-    dst: int,
-    src: int,
-    nbytes: int,
-    streams: tuple[int | None, int | None],
-    devices: tuple[int, int],
-) -> None:
-    """Copy contiguous memory of one device to another, in the order of both streams.
-
-    Each pair begins with the destination's; the copy is on its stream.
-    """
-    cuda = driver.installed()
-    to, of = (context.device(ordinal) for ordinal in devices)
-    context.order(devices[0], streams[0], streams[1], of=devices[1])
-    with context.current(to):
-        cuda.cuMemcpyPeerAsync(dst, to.context, src, of.context, nbytes, context.handle(streams[0]))
-    # The source's memory may be reused after the copy.
-    context.order(devices[1], streams[1], streams[0], of=devices[0])
-
-
 def slices(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:

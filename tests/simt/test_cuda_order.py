@@ -32,7 +32,7 @@ def gpu(monkeypatch, tmp_path):
 #: What cannot be done with arrays of which library, or on the host.
 NOT = {
     **dict.fromkeys(("copy", "view", "copyto"), ("host",)),
-    **dict.fromkeys(("contiguous", "fetch", "move"), ("host", "gpuc")),
+    **dict.fromkeys(("contiguous", "fetch"), ("host", "gpuc")),
 }
 
 
@@ -44,7 +44,7 @@ class Program:
     """
 
     STEPS = (
-        *("put", "copy", "copy", "view", "contiguous", "send", "fetch", "move", "copyto", "drop"),
+        *("put", "copy", "copy", "view", "contiguous", "send", "fetch", "copyto", "drop"),
         "stream",
     )
 
@@ -131,9 +131,6 @@ class Program:
         y = ab.convert(x, "numpy", device="cpu")
         np.testing.assert_array_equal(y, expected)  # it is there, and nothing else is waited for
         return y, expected
-
-    def move(self, x, expected):
-        return ab.convert(x, self.target(), device=f"cuda:{1 - x.device}"), expected
 
     def copyto(self, x, expected):
         to = self.libraries[self.target()].put(np.zeros(expected.shape, "i4"), x.device)

@@ -73,11 +73,6 @@ class Late(Emulated):
         self._put(stream, self._current())
         self.enqueue(self._current(), stream, lambda: ctypes.memmove(dst, src, nbytes) and None)
 
-    def cuMemcpyPeerAsync(
-        self, dst: int, to: int, src: int, by: int, nbytes: int, stream: int
-    ) -> None:
-        self.cuMemcpyHtoDAsync(dst, src, nbytes, stream)
-
     def cuLaunchKernel(self, function: int, *rest: Any) -> None:
         super(Emulated, self).cuLaunchKernel(function, *rest)
         plan, dst, src = self.launched(function, *rest)

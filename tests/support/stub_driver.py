@@ -300,12 +300,6 @@ class Stub:
     def cuMemcpyDtoDAsync(self, dst: int, src: int, nbytes: int, stream: int) -> None:
         self._put(stream, self._current())
 
-    def cuMemcpyPeerAsync(
-        self, dst: int, to: int, src: int, by: int, nbytes: int, stream: int
-    ) -> None:
-        self._context_of(stream)
-        ctypes.memmove(dst, src, nbytes)
-
     def cuLinkCreate(self, number: int, options: int, values: int, state: int) -> None:
         self._current()
         self._unsafe()

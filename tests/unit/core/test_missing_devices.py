@@ -145,7 +145,6 @@ def test_the_kernels_without_a_driver(no_driver: None) -> None:
         lambda: cuda.copy(at, at + 32, (2, 3), (12, 4), (4, 8), 4),
         lambda: transfer.upload(at, at + 32, (2, 3), (12, 4), 4, None, 0),
         lambda: transfer.fetch(at, at + 32, 24, None, 0),
-        lambda: transfer.move(at, at + 32, 24, (None, None), (0, 1)),
     ):
         with pytest.raises(cuda.CUDAError, match="no NVIDIA driver"):
             call()

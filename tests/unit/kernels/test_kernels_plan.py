@@ -98,7 +98,7 @@ def test_no_part_is_more_than_its_kernel_can_do(
 )
 def test_a_part_that_its_kernel_cannot_do_is_refused(wrong, says: str) -> None:
     made = planned(big((5, 300, 3)).transpose(0, 2, 1))
-    assert made.name == "split 4 bytes x 3"
+    assert made.kernel[:3] == ("split", 4, 3)
     cuts.slices(made, 0, 0, 9)
     with pytest.raises(RuntimeError, match=says):
         cuts.slices(made._replace(**wrong(made)), 0, 0)
