@@ -163,17 +163,16 @@ def measure(
     *,
     offset: int = 0,
     allocate: bool = False,
-    extra: Callable[[np.ndarray], dict[str, Callable]] = lambda view: {},
     after: Callable[[], None] | None = None,
 ) -> list[Row]:
-    """Return one row per layout. `extra` names more contenders, given the view that is copied."""
+    """Return one row per layout."""
     rows = []
     with ThreadPoolExecutor(max(1, THREADS - 1)) as pool:
         for layout in layouts:
             who, view = contenders(layout, offset, allocate, pool)
             if not allocate:
                 check(layout, view)
-            seconds = turns({**who, **extra(view)}, rounds, after=after)
+            seconds = turns(who, rounds, after=after)
             rows.append(Row(layout, view.nbytes, lines_read(view), seconds))
             del who, view
     return rows

@@ -54,19 +54,17 @@ def as_strided(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) 
 
 def reference(case: Case) -> np.ndarray:
     """The values that an array of the case has, contiguous, made with NumPy alone."""
+    steps = {
+        "permute": np.transpose,
+        "index": lambda x, index: x[index],
+        "broadcast": np.broadcast_to,
+        "strided": as_strided,
+        "conj": np.conj,
+        "neg": np.negative,
+    }
     x = numbers(case.dtype, case.base)
     for step, *args in case.steps:
-        if step == "permute":
-            x = x.transpose(*args)
-        elif step == "index":
-            x = x[args[0]]
-        elif step == "broadcast":
-            x = np.broadcast_to(x, *args)
-        elif step == "strided":
-            shape, strides = args
-            x = as_strided(x, shape, strides)
-        elif step in ("conj", "neg"):
-            x = {"conj": np.conj, "neg": np.negative}[step](x)
+        x = steps[step](x, *args) if step in steps else x
     return np.array(x, order="C")
 
 

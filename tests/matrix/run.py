@@ -18,6 +18,7 @@ from .process import apart
 
 FAILURES = (WRONG, ERROR, CRASH, HANG)
 CELL_S = 60.0  # the slowest compiles
+MOST_ENDINGS = 8  # of the process by own functions; then the rest of a pair is not tried
 
 
 class Cell(NamedTuple):
@@ -61,6 +62,7 @@ def _cells(a: str, b: str, cases: list[Case], native: bool) -> list[Cell]:
     # The libraries' own functions come last, because they may end the process.
     kinds = ("cell", "native") if native else ("cell",)
     steps = [Step(*cell, kind) for kind in kinds for cell in wanted]
+    endings = dict.fromkeys(((a, b), (b, a)), 0)
     while steps:
         loaded = False
         try:
@@ -77,8 +79,10 @@ def _cells(a: str, b: str, cases: list[Case], native: bool) -> list[Cell]:
             if not loaded:
                 lost = [*steps]
             elif at.what == "native":  # its siblings of another dtype would end the same way
-                layout = layouts[at.case]
-                lost = [s for s in steps if s.way == at.way and layouts[s.case] == layout]
+                endings[at.way] += 1
+                lost = [step for step in steps if step.way == at.way]
+                if endings[at.way] <= MOST_ENDINGS:
+                    lost = [step for step in lost if layouts[step.case] == layouts[at.case]]
             verdict = HANG if ended.startswith("hang") else CRASH
             for way, name, kind in lost:
                 outcome = {"verdict": verdict, "why": ended} if kind == "cell" else ended

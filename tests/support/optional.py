@@ -41,8 +41,8 @@ def with_needs(*names: str) -> list[Any]:
 class Missing:
     """A library that is not installed, or anything of it.
 
-    While a file is collected, its attributes, calls and subclasses are stand-ins too, so that
-    tables at the top of the file can be written down; while a test runs, they skip it.
+    While a file is collected, its attributes and calls are stand-ins too, so that tables at the top
+    of the file can be written down; while a test runs, they skip it.
     """
 
     def __init__(self, name: str) -> None:
@@ -66,10 +66,6 @@ class Missing:
         self._skip()
         return iter(())
 
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        self._skip()
-        return (_skipping(self),)
-
     def __bool__(self) -> bool:
         return False
 
@@ -79,12 +75,3 @@ class Missing:
     def _skip(self) -> None:
         if "PYTEST_CURRENT_TEST" in os.environ:
             pytest.skip(f"{self._name.partition('.')[0]} is not installed")
-
-
-def _skipping(base: Missing) -> type:
-    """A class whose instances cannot be made: to make one skips the test."""
-
-    def new(cls: type, *args: Any, **kwargs: Any) -> Missing:
-        return base(*args, **kwargs)
-
-    return type("Missing", (), {"__new__": new})
