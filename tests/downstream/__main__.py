@@ -69,6 +69,11 @@ CAUSES = {
         "test_lazy_xp_function_cython_ufuncs|TestNUnique::test_delegates",
         "",
     ): "the test expects another result, by its name, of array-api-strict alone",
+    (
+        "xarray",
+        "test_dot",
+        "isinstance",
+    ): "opt_einsum looks for `tensordot` in the package of an array's class; ours is in namespaces",
 }
 Outcomes = dict[str, tuple[str, str]]  # test -> outcome, message
 
