@@ -31,7 +31,7 @@ LIGHT = {
 }
 HEAVY = {
     *("tensorflow", "paddle", "mlx", "warp", "dpnp", "onnxruntime", "openvino", "arro3"),
-    *("awkward", "cffi", "distributed", "duckdb", "h5py", "nanoarrow", "pandas", "polars"),
+    *("awkward", "cffi", "duckdb", "h5py", "nanoarrow", "pandas", "polars"),
     *("ray", "sparse", "xarray", "zarr"),
 }
 
