@@ -8,14 +8,11 @@ As a target it is measured on the host alone; a view of a GPU's memory is descri
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from cuda.core import Device as CudaDevice
 from cuda.core.utils import StridedMemoryView
 
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, Edge, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, TensorInfo
 from ..dlpack import Device, DeviceType, ManagedTensor, c_strides
 from ..ndarrays import NATIVE, dlpack_dtype
 from ..protocols.producer import Producer
@@ -58,13 +55,4 @@ class CudaCore(Library):
         return None
 
 
-def _from_numpy(x: Any) -> StridedMemoryView:
-    """By DLPack, which keeps NumPy's read-only flag."""
-    return StridedMemoryView.from_dlpack(x, stream_ptr=_NO_WAIT)
-
-
 LIBRARY = CudaCore()
-LIBRARY.edges = (
-    Edge("numpy", "cuda_core", _from_numpy, lambda s: s.dtype_name in NATIVE),
-    Edge("cuda_core", "numpy", np.from_dlpack, lambda s: s.dtype_name in NATIVE),
-)

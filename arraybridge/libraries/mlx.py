@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 import mlx.core as mx
-import numpy as np
 
 from ..core.kernel import compact_copy
 from ..core.library import Library
-from ..core.records import Accepts, ConversionError, Edge, TensorInfo
+from ..core.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ..layout import is_non_negative, relaxed
 from ..ndarrays import NATIVE
@@ -93,26 +92,4 @@ class MLX(Library):
         return x if isinstance(x, mx.array) else self.wrap(NUMPY.export(x))
 
 
-def _to_numpy(x: mx.array) -> np.ndarray:
-    """Return the view of ``numpy.from_dlpack``, read-only."""
-    result = np.from_dlpack(x)
-    result.flags.writeable = False  # NumPy does that for legacy capsules
-    return result
-
-
-def _from_numpy(x: np.ndarray) -> mx.array:
-    """Copy by MLX's own import, which reads strides of axes of one element that reach nothing."""
-    try:
-        return mx.array(x)
-    except ValueError:
-        return mx.array(x.copy())
-
-
-#: The dtypes that its import copies unchanged.
-_COPIED_AS_THEY_ARE = _NAMES - {"bfloat16", "float64"}
-
 LIBRARY = MLX()
-LIBRARY.edges = (
-    Edge("mlx", "numpy", _to_numpy, lambda s: s.dtype_name in NATIVE),
-    Edge("numpy", "mlx", _from_numpy, lambda s: s.dtype_name in _COPIED_AS_THEY_ARE, copies=True),
-)

@@ -10,16 +10,12 @@ remedy.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnxruntime
 
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides, to_capsule
-from ..ndarrays import NATIVE, address_of
-from .numpy.exchange import LIBRARY as NUMPY
 from .numpy.exchange import is_writable
 
 #: ``TensorProto.DataType`` in the ONNX standard, named as here, from 1 on. ONNX Runtime has no
@@ -35,8 +31,6 @@ _names = {
     if name not in ("string", "complex64", "complex128")
 }
 _dlpack_dtypes = {code: DataType.named(name) for code, name in _names.items()}
-_in_numpy = {code: np.dtype(name) for code, name in _names.items() if name in NATIVE}
-
 OrtValue = onnxruntime.OrtValue
 _native = type(OrtValue.ortvalue_from_numpy(np.zeros(1, np.float32))._ortvalue)
 _from_capsule = _native.from_dlpack
@@ -96,28 +90,4 @@ def _place(x: onnxruntime.OrtValue) -> Device:
         ) from error
 
 
-def _from_numpy(x: np.ndarray) -> onnxruntime.OrtValue:
-    """Import by DLPack, which keeps the array alive."""
-    return OrtValue(_from_capsule(x.__dlpack__()))
-
-
-def _to_numpy(x: onnxruntime.OrtValue) -> np.ndarray:
-    """Share by ``OrtValue.numpy``, which keeps ONNX Runtime's memory or the given array alive."""
-    given = x._numpy_obj
-    if given is None or address_of(given) != x.data_ptr():
-        return x.numpy()
-    own = type(given) is np.ndarray and given.dtype == _in_numpy[x.element_type()]
-    if own and given.flags.c_contiguous and given.flags.writeable == is_writable(given):
-        return given.view()
-    return NUMPY.wrap(LIBRARY.export(x))
-
-
-def _serves(s: Any) -> bool:
-    return s.dtype_name in NATIVE and s.c_contiguous and not s.empty
-
-
 LIBRARY = OnnxRuntime()
-LIBRARY.edges = (
-    Edge("numpy", "onnxruntime", _from_numpy, lambda s: _serves(s) and not s.readonly),
-    Edge("onnxruntime", "numpy", _to_numpy, _serves),
-)

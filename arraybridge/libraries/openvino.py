@@ -10,16 +10,14 @@ Sub-byte elements are packed, and linear in ``data``. A region of another tensor
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
-import numpy as np
 import openvino as ov
 
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor
 from ..layout import in_elements
-from ..ndarrays import NATIVE, address_of
+from ..ndarrays import address_of
 from .numpy.exchange import LIBRARY as NUMPY
 
 _NAMED = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
@@ -87,17 +85,4 @@ class OpenVINO(Library):
         return ov.Tensor(NUMPY.wrap(octets), shape, _ov_types[tensor.dtype])
 
 
-def _from_numpy(x: np.ndarray) -> ov.Tensor:
-    """Share by OpenVINO's constructor, which ignores byte order and alignment."""
-    return ov.Tensor(x, shared_memory=True)
-
-
-def _serves(s: Any) -> bool:
-    return s.dtype_name in NATIVE and s.c_contiguous and not (s.empty or s.readonly)
-
-
 LIBRARY = OpenVINO()
-LIBRARY.edges = (
-    Edge("numpy", "openvino", _from_numpy, _serves),
-    Edge("openvino", "numpy", lambda x: x.data, _serves),
-)

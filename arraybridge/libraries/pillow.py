@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import sys
 from ctypes import c_void_p
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 from ..native import pyapi
 from .numpy.exchange import LIBRARY as NUMPY
@@ -165,20 +164,6 @@ def _shared(array: np.ndarray, mode: str) -> Image.Image:
     return image
 
 
-def _from_numpy(x: np.ndarray) -> Image.Image:
-    return _shared(x, _SHARED[x.dtype] if x.ndim == 2 else "RGBA")
-
-
-def _serves(s: Any) -> bool:
-    """Whether it shares arrays in C order of one or four channels."""
-    if not s.c_contiguous or s.readonly or s.empty or s.dtype_name == "bool":
-        return False
-    return s.ndim == 2 or (s.dtype == _UINT8 and s.shape[2] == 4)
-
-
-_SHARED = {np.dtype(name): mode for name, mode in _MODES.items() if name != "bool"}
-
-
 def pixels(image: Image.Image) -> tuple[int, object] | None:
     """Return the address of an image's first pixel and what holds the memory.
 
@@ -199,4 +184,3 @@ def pixels(image: Image.Image) -> tuple[int, object] | None:
 
 
 LIBRARY = Pillow()
-LIBRARY.edges = (Edge("numpy", "pillow", _from_numpy, _serves),)

@@ -19,11 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..core.registry import library_named
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 from ..layout import in_elements
-from ..ndarrays import with_plain_strides
 from ..protocols.frames import frame, no_numbers, nulls
 from ..protocols.producer import Producer
 
@@ -191,25 +190,7 @@ def _of_chunks(x: pa.ChunkedArray) -> TensorInfo:
     return infos[0]._replace(data=0, shape=shape, strides=strides, pending=pending, refused=refused)
 
 
-def _from_numpy(x: np.ndarray) -> pa.Tensor:
-    """Return Arrow's own view, which keeps NumPy's read-only flag."""
-    try:
-        return pa.Tensor.from_numpy(x)
-    except ValueError:  # an axis of one element
-        return pa.Tensor.from_numpy(with_plain_strides(x))
-
-
-def _whole(s: Any) -> bool:
-    return s.dtype_name in _NAMES and not s.empty and s.aligned_to(s.dtype.itemsize)
-
-
 LIBRARY = PyArrow()
-LIBRARY.edges = (
-    Edge("numpy", "pyarrow", _from_numpy, lambda s: _whole(s) and not s.negative),
-    Edge("tvm_ffi", "pyarrow", pa.Tensor.from_dlpack, lambda s: min(s.strides, default=0) >= 0),
-    # Arrow's own view, read-only if the memory is.
-    Edge("pyarrow", "numpy", lambda x: x.to_numpy(), _whole),
-)
 data_type = LIBRARY.data_type
 
 

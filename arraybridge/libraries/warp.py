@@ -11,14 +11,11 @@ Vectors and matrices as dtypes become trailing axes, as in ``array.numpy()``. An
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import warp as wp
 
 from ..core.library import Library
 from ..core.planner import absent_device
-from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
 from ..layout import c_strides, in_bytes, in_elements, relaxed, span
 from ..ndarrays import NATIVE
@@ -29,7 +26,6 @@ _warp_types = {
     DataType.named(name): getattr(wp, name) for name in (*_REAL, "bfloat16") if hasattr(wp, name)
 }
 _dlpack_dtypes = {kind: dtype for dtype, kind in _warp_types.items()}
-_numpy_dtypes = {np.dtype(name): getattr(wp, name) for name in _REAL}
 
 
 def _start() -> None:
@@ -186,18 +182,4 @@ def _place(x: wp.array) -> Device:
     return CPU if x.device.is_cpu else Device(DeviceType.CUDA, x.device.ordinal)
 
 
-def _from_numpy(x: np.ndarray) -> wp.array:
-    """Share by ``wp.array(copy=False)``, which checks neither the read-only flag nor axes."""
-    return wp.array(x, dtype=_numpy_dtypes[x.dtype], copy=False, device="cpu")
-
-
-def _serves(s: Any) -> bool:
-    named = s.dtype_name != "bfloat16" and not s.readonly
-    return named and s.c_contiguous and 1 <= s.ndim <= 4 and not s.empty
-
-
 LIBRARY = Warp()
-LIBRARY.edges = (
-    Edge("numpy", "warp", _from_numpy, _serves),
-    Edge("warp", "numpy", wp.array.numpy, lambda s: s.dtype_name != "bfloat16"),
-)

@@ -125,7 +125,7 @@ class LibraryContract:
             array = self.array()
             if ab.explain(array, self.name, copy=False).kind == "refuse":
                 return
-            held = weakref.ref(array)
+            held = weakref.ref(array if array.base is None else array.base)  # the memory
             view = ab.convert(array, self.name, copy=False)
             expected = array.copy()
             del array
