@@ -77,14 +77,6 @@ def test_its_own_importer_still_miscounts_negative_strides() -> None:
         dpnp.from_dlpack(Producer())
 
 
-def test_readonly_stays_readonly() -> None:
-    x = block()
-    x.flags.writable = False
-    assert ab.inspect(x).readonly
-    y = ab.convert(LIBRARY.export(x), "dpnp")
-    assert not y.flags.writable
-
-
 def test_the_owner_lives_on() -> None:
     x = dpnp.arange(1 << 18)
     core = LIBRARY.export(x[::-1])
@@ -172,14 +164,6 @@ def test_transfers(case, copied):
     there = ab.convert(expected, "dpnp", device="oneapi:0")
     assert ab.inspect(there).device == DEVICE
     np.testing.assert_array_equal(dpnp.asnumpy(there), expected)
-
-
-def test_into_a_strided_destination(case, copied):
-    x, expected = case
-    out = dpnp.zeros((*x.shape, 2), dtype=x.dtype)[..., 1]
-    ab.copyto(out, x)
-    np.testing.assert_array_equal(dpnp.asnumpy(out), expected)
-    assert copied is None or copied == [x.shape]
 
 
 def test_what_overlaps_is_copied_first(copied):

@@ -68,15 +68,6 @@ def test_a_session_may_go_and_a_binding_run_again(session):
     assert view.tolist() == [2.0] * 1000
 
 
-def test_an_output_bound_to_a_tensor_is_written_there(session):
-    out = torch.zeros(4)
-    binding = session.io_binding()
-    binding.bind_ortvalue_input("x", ab.convert(torch.arange(4.0), "onnxruntime"))
-    binding.bind_ortvalue_output("y", ab.convert(out, "onnxruntime"))
-    session.run_with_iobinding(binding)
-    assert out.tolist() == [0, 2, 4, 6]
-
-
 def test_read_only_memory_that_a_value_was_made_of_stays_so():
     x = np.arange(3, dtype=np.float32)
     x.flags.writeable = False

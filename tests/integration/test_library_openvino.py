@@ -66,16 +66,6 @@ def test_a_view_both_ways(double):
     assert result.data.tolist() == [20, -1, 4, 6]
 
 
-def test_an_output_in_a_tensor_of_ours(double):
-    x, out = ab.convert(torch.arange(4.0), "openvino"), torch.zeros(4)
-    kept = ab.convert(out, "openvino")
-    request = double.create_infer_request()
-    request.set_input_tensor(x)
-    request.set_output_tensor(kept)
-    request.infer()
-    assert out.tolist() == [0, 2, 4, 6]
-
-
 def test_a_region_is_a_strided_view():
     x = ov.Tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
     region = ov.Tensor(x, [1, 1], [3, 3])

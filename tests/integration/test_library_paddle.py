@@ -135,12 +135,6 @@ ENDS_IN_PADDLE = {
         assert r.tolist() == [2, 3, 4, 5, 6, 7]
         del r
         """,
-    "an Array": """
-        r = paddle.arange(8.)
-        for _ in range(4):
-            r = paddle.from_dlpack(ab.from_dlpack(r))
-        del r
-        """,
     "a cycle": """
         r = paddle.arange(8.)
         for _ in range(4):
@@ -149,11 +143,6 @@ ENDS_IN_PADDLE = {
         r.append(r)
         del r
         gc.collect()
-        """,
-    "the end": """
-        r = paddle.arange(8.)
-        for _ in range(4):
-            r = ab.convert(ab.convert(r, "numpy")[1:], "paddle")
         """,
 }
 

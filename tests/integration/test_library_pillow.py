@@ -123,24 +123,6 @@ def test_a_palette_is_not_dropped():
     assert ab.convert(indices, "torch").shape == (4, 4)
 
 
-@pytest.mark.parametrize(
-    ("x", "told"),
-    [
-        (np.zeros((3, 4)), "pillow has no float64: its images are uint8, uint16"),
-        (np.zeros((3, 4), np.int8), "pillow has no int8: its images are"),  # fromarray: int32
-        (np.zeros((3, 4, 3), np.float32), "no float32: a third axis of its .*, the last"),
-        (np.zeros((3, 4, 5), np.uint8), "pillow has no uint8: a third axis .* 2, 3 or 4 channels"),
-        (np.zeros(3, np.uint8), "2 to 3 dimensions, this array has 1: reshape it first"),
-        (np.zeros((2, 3, 4, 3), np.uint8), "2 to 3 dimensions, this array has 4: reshape it first"),
-    ],
-)
-def test_what_is_no_image_is_refused(x, told):
-    for copy in (None, True):
-        with pytest.raises(ab.ConversionError, match=told):
-            ab.convert(x, "pillow", copy=copy)
-    assert ab.explain(x, "pillow").kind == "refuse"
-
-
 @pytest.mark.parametrize("mode", ["HSV", "YCbCr", "CMYK", "RGBa", "La", "RGBX", "I;16B"])
 def test_other_modes_are_the_numbers_that_numpy_sees_and_keep_their_mode(mode):
     image = Image.new(mode, (4, 3))

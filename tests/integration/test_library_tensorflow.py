@@ -12,8 +12,7 @@ import arraybridge as ab  # noqa: E402
 from arraybridge.dlpack import to_capsule  # noqa: E402
 from arraybridge.libraries.tensorflow import LIBRARY  # noqa: E402
 from tests.support.arrays import same  # noqa: E402
-from tests.support.probe import aligned, described, ends_the_process, every_byte  # noqa: E402
-from tests.support.producers import Managed  # noqa: E402
+from tests.support.probe import aligned, described, ends_the_process  # noqa: E402
 
 from .contract import ImporterContract, LibraryContract  # noqa: E402
 
@@ -40,12 +39,6 @@ class TestTensorFlow(LibraryContract, ImporterContract):
     test_it_takes_the_devices_of_the_record = None  # another device ends the process
 
 
-def test_lanes_are_not_looked_at():
-    tensor = every_byte("float32x2")
-    assert LIBRARY.describe(own_door(tensor)).dtype_name == "float32"
-    assert tensor.dtype.name not in LIBRARY.accepts.dtypes
-
-
 def test_alignment():
     for offset in (4, 32):
         code = f"t = described(aligned(np.ones(9, 'f4'), {offset}))\n"
@@ -66,14 +59,6 @@ def test_its_operations_never_reuse_the_memory_of_an_import():
         tf.nn.relu(tf.negative(own_door(described(array))))
         tf.tensor_scatter_nd_update(own_door(described(array)), [[0]], [5.0])
     assert same(array, before)
-
-
-def test_versioned_capsules_and_byte_offsets_are_refused():
-    versioned = to_capsule(described(aligned(np.ones(3))))
-    offset = Managed(versioned=False, byte_offset=64).capsule()
-    for capsule in (versioned, offset):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"dltensor|byte_offset"):
-            tf.experimental.dlpack.from_dlpack(capsule)
 
 
 @pytest.mark.parametrize("dtype", sorted(LIBRARY.accepts.copied))

@@ -90,18 +90,6 @@ def test_what_stays_in_the_library(library, what):
     np.testing.assert_allclose(np.asarray(found.data), wanted.values, rtol=1e-6)
 
 
-@pytest.mark.parametrize("library", [pytest.param("torch", marks=needs("torch"))])
-def test_no_copy_and_gradients(library):
-    import torch
-
-    x = torch.ones(4, 6, requires_grad=True)
-    d = labelled(ab.from_dlpack(x))
-    assert d.data.native is x
-    assert d.isel(y=slice(2)).data.native.data_ptr() == x.data_ptr()
-    d.diff("x").mean(skipna=False).data.native.backward()
-    assert x.grad.shape == (4, 6)
-
-
 def test_coordinates_are_not_lost_unasked():
     """What holds an array with names is refused with what gives the array."""
     torch = pytest.importorskip("torch")

@@ -84,12 +84,6 @@ def test_comes_back_as_it_was(name):
     assert type(result) is type(expected)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_what_does_not_change_is_the_very_container(name):
-    tree, _ = CASES[name]
-    assert mapped(lambda leaf: leaf, tree) is tree
-
-
 def test_instances_keep_their_state_and_are_not_made_anew():
     pair = Pair(1, [2])
     pair.extra = "kept"

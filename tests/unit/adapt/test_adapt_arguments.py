@@ -14,8 +14,6 @@ import pyarrow
 import pytest
 import scipy.ndimage
 import scipy.special
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import arraybridge as ab
 from tests.support.optional import optional
@@ -78,45 +76,6 @@ def test_the_function_sees_its_library(library, make):
         assert np.array_equal(ab.convert(x, "numpy"), ab.convert(make(), "numpy"))
 
     ab.adapt(library)(function)(make(), k=({"a": make()},))
-
-
-shapes = st.lists(st.integers(0, 3), max_size=2).map(tuple)
-leaves = st.one_of(shapes.map(np.ones), st.sampled_from([None, 2.5, "text", b"bytes", np.float32]))
-trees = st.recursive(
-    leaves,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.tuples(inner, inner),
-        st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
-        st.builds(Pair, inner, inner),
-    ),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=25, deadline=None)
-@given(trees)
-def test_containers(tree):
-    def structure(x):
-        if isinstance(x, dict):
-            return {k: structure(v) for k, v in x.items()}
-        if isinstance(x, list | tuple):
-            return type(x)(map(structure, x))
-        if isinstance(x, Pair):
-            return Pair, structure(x.a), structure(x.b)
-        return x.shape if hasattr(x, "shape") and not isinstance(x, type) else x
-
-    seen = ab.adapt("torch", result="function")(lambda t: t)(tree)
-    assert structure(seen) == structure(tree)
-    assert all(type(x) is torch.Tensor for x in arrays_of(seen))
-
-
-def arrays_of(tree):
-    found = []
-    ab.adapt("numpy", result="function")(lambda t: t)(tree)
-    for x in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
-        found += [x] if isinstance(x, np.ndarray | torch.Tensor) else arrays_of(x)
-    return found
 
 
 def test_what_is_no_array_is_untouched():

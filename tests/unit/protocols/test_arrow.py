@@ -51,18 +51,6 @@ def readers(x):
     return x, Capsules(x), Chunks(pa.chunked_array([x]))
 
 
-@pytest.mark.parametrize("dtype", NUMBERS)
-@pytest.mark.parametrize("start", [0, 3])
-def test_numbers_are_a_read_only_view(dtype, start):
-    values = np.arange(8).astype(dtype)
-    for x in readers(pa.array(values)[start:]):
-        view = ab.convert(x, "numpy", copy=False)
-        assert (view.dtype, view.tolist()) == (dtype, values[start:].tolist())
-        assert np.shares_memory(view, values)
-        assert not view.flags.writeable
-        assert ab.explain(x, "numpy").kind == "view"
-
-
 LISTS = pa.list_(pa.list_(pa.int16(), 3), 2)
 ROWS = [[[1, 2, 3], [4, 5, 6]], [[7, 8, 9], [10, 11, 12]]]
 
@@ -107,15 +95,6 @@ def test_a_stream_is_read_once_and_not_to_be_looked_at():
     with pytest.raises(ab.ConversionError, match=r"read only once.*pyarrow\.table\(x\)"):
         ab.inspect(Once(reader))
     assert ab.convert(Once(reader), "numpy").tolist() == [[1.5, 2.5]]
-
-
-def test_what_gives_no_capsules():
-    class Wrong:
-        def __arrow_c_array__(self, requested_schema=None):
-            return None
-
-    with pytest.raises((TypeError, ValueError)):
-        ab.convert(Wrong(), "numpy")
 
 
 class TestExports:
