@@ -20,6 +20,7 @@ from .. import native
 from ..core.registry import all_entries, known_name, library_named
 from ..kernels import cuda, disk
 from ..kernels.cuda import context, driver
+from ..ndarrays import numpy_dtype
 from . import warmup
 
 REFUSED, MISSING = 1, 3  # exit statuses; 2 is argparse's, for wrong usage
@@ -28,13 +29,13 @@ exit status: 0 success, 1 refused or a kernel could not be stored, 2 wrong usage
 3 a library is not installed"""
 #: The packages of libraries with another name than arraybridge's.
 PACKAGES = {"cuda_core": "cuda.core", "numba": "numba_cuda", "pillow": "PIL"}
-#: Layout -> the function that makes an array of it from a function that makes contiguous ones.
-LAYOUTS: dict[str, Callable[[Callable[..., Any], tuple[int, ...]], Any]] = {
-    "contiguous": lambda new, shape: new(*shape),
-    "fortran": lambda new, shape: new(*shape[::-1]).T,
-    "strided": lambda new, shape: new(*shape, 2)[..., 0],
-    "negative": lambda new, shape: np.flip(new(*shape)),
-    "broadcast": lambda new, shape: np.broadcast_to(new(*shape[-1:]), shape),
+#: Layout -> the function that makes an array of it from a contiguous one of the same shape.
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "contiguous": lambda x: x,
+    "fortran": lambda x: np.asfortranarray(x),
+    "strided": lambda x: np.repeat(x, 2, -1)[..., ::2],
+    "negative": lambda x: np.flip(x),
+    "broadcast": lambda x: np.lib.stride_tricks.as_strided(x, strides=(0, *x.strides[1:])),
 }
 
 
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ImportError, driver.CUDAError) as error:
         print(error, file=sys.stderr)
         return MISSING if isinstance(error, ImportError) else REFUSED
-    except (MemoryError, ValueError) as error:
+    except (MemoryError, TypeError, ValueError) as error:
         parser.error(str(error))
 
 
@@ -174,22 +175,12 @@ def _array(library: Any, args: argparse.Namespace) -> Any:
     """Return an array of a library; ValueError if it has no such array."""
     if not args.shape and args.layout != "contiguous":
         raise ValueError(f"an array without axes is not {args.layout}")
-    item, blocks = ab.DataType(args.dtype).itemsize, []
-
-    def new(*shape: int) -> Any:
-        blocks.append(np.zeros(shape, f"V{item}"))
-        return blocks[0]
-
-    view = LAYOUTS[args.layout](new, args.shape)
-    memory = blocks[0]
-    described = ab.from_pointer(
-        memory.ctypes.data, args.shape, args.dtype, device="cpu", owner=memory,
-        strides=[step // item for step in view.strides], readonly=args.readonly,
-        byte_offset=view.ctypes.data - memory.ctypes.data,
-    )  # fmt: skip
+    array = LAYOUTS[args.layout](np.zeros(args.shape, numpy_dtype(ab.DataType(args.dtype))))
+    if args.readonly:
+        array.flags.writeable = False
     home = ab.Device(min(library_named(library).accepts.devices))  # the CPU has the lowest number
-    x = ab.convert(described, library, device=home)
-    info, wanted = ab.inspect(x), described.info
+    x = ab.convert(array, library, device=home)
+    info, wanted = ab.inspect(x), ab.inspect(array)
     if info.layout != wanted.layout or info.readonly < wanted.readonly:
         readonly = "read-only " if args.readonly else ""
         raise ValueError(f"{library} has no {readonly}{args.layout} arrays of this kind")

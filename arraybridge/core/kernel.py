@@ -47,20 +47,6 @@ class Kernel(NamedTuple):
             _changed()
             raise NoKernel(str(error)) from error
 
-    def compact(
-        self,
-        dst: int,
-        src: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        itemsize: int,
-        stream: int | None,
-        device: Device,
-    ) -> None:
-        """Copy to C-contiguous memory; source strides in **elements**."""
-        dense, strided = _in_bytes(shape, strides, itemsize)
-        self.run(dst, src, shape, dense, strided, itemsize, stream, device)
-
 
 _kernels: dict[int, Kernel] = {}  # registered ones
 _serving: dict[int, Kernel | None] = {}  # the kernel found for a kind of device
@@ -202,10 +188,10 @@ def no_driver() -> str | None:
 
 
 @lru_cache(1024)
-def _in_bytes(
+def compact_strides(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the strides in bytes of a C-contiguous array, and `strides` in bytes."""
+    """Return the strides in **bytes** of a C-contiguous copy, and of the array itself."""
     return c_strides(shape, itemsize), in_bytes(strides, itemsize)
 
 

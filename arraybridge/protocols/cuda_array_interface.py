@@ -139,8 +139,8 @@ def device_of_pointer(pointer: int) -> Device:
     if found is None:
         return Device(DeviceType.CUDA)
     # For a pointer that the driver does not know, the ordinal is negative (CU_DEVICE_INVALID).
-    kind = DeviceType.CUDA_MANAGED if found.managed else DeviceType.CUDA
-    return Device(kind, max(found.ordinal, 0))
+    ordinal, managed = found
+    return Device(DeviceType.CUDA_MANAGED if managed else DeviceType.CUDA, max(ordinal, 0))
 
 
 def captures(stream: int | None, device: Device) -> bool:

@@ -252,15 +252,11 @@ def _happened(event: int) -> bool:
     return True
 
 
-class Memory(NamedTuple):
-    """The kind of memory at an address."""
+def memory_of(address: int) -> tuple[int, bool] | None:
+    """Return the device of an address, and whether it is managed memory, shared with the host.
 
-    ordinal: int  # the number of its device
-    managed: bool  # whether it is managed memory, shared with the host
-
-
-def memory_of(address: int) -> Memory | None:
-    """Return the kind of memory at an address; None if CUDA does not know it."""
+    None if CUDA does not know it.
+    """
     cuda = driver.installed()
     cuda.start()
     ordinal, managed = c_int(), c_int()
@@ -271,4 +267,4 @@ def memory_of(address: int) -> Memory | None:
         if error.code != _INVALID_VALUE:
             raise
         return None
-    return Memory(ordinal.value, bool(managed.value))
+    return ordinal.value, bool(managed.value)

@@ -76,6 +76,8 @@ ADVICE = {
     "multiprocessing's 'spawn' or 'forkserver'",
     (35, 222): _UPGRADE,
     (100, 101): "nvidia-smi lists the devices; CUDA_VISIBLE_DEVICES may hide and renumber them",
+    (201, 400): "the stream may be destroyed, or belong to another device: a stream, its events "
+    "and its memory must be on one device",
     (700, 709, 710, *range(714, 720)): "earlier work on this device failed, and the process can no "
     "longer use it: run it with compute-sanitizer to find the failure",
     (900, 906): "a CUDA graph is being captured: pass the stream that captures, not the legacy "

@@ -177,7 +177,7 @@ class TestStreams:
 
     def test_of_another_device(self, stub):
         for _ in range(2):  # the first call, and one that is prepared
-            with pytest.raises(cuda.CUDAError, match="INVALID_HANDLE"):
+            with pytest.raises(cuda.CUDAError, match="must be on one device"):
                 cuda.copy(DST, SRC, *TRANSPOSED, stream=stub.stream(1), device=0)
             assert stub.stack == []
             copied(stub, TRANSPOSED)
@@ -238,3 +238,18 @@ class TestHold:
         assert not context._held
         context.hold(0, stream, Owner())
         assert len(stub.events) <= 101  # which are used again
+
+    def test_a_handle_that_is_another_streams_by_now(self, stub):
+        late, query = set(), stub.cuEventQuery
+        stub.cuEventQuery = lambda event: raise_not_ready() if event in late else query(event)
+        stream, owners = stub.stream(), [Owner(), Owner()]
+        alive = [weakref.ref(owner) for owner in owners]
+        context.hold(0, stream, owners.pop())
+        late.add(stub.called("cuEventRecord")[-1].arguments[0])
+        stub.destroy(stream)
+        context.hold(0, stub.stream(handle=stream), owners.pop())
+        context.order(0, 1, 2)
+        assert alive[1]() is not None  # its work is not done, whatever its handle means now
+        late.clear()
+        context.order(0, 1, 2)
+        assert [ref() for ref in alive] == [None, None]

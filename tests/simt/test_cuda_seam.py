@@ -11,7 +11,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.kernels import cuda
-from arraybridge.kernels.cuda import build, transfer
+from arraybridge.kernels.cuda import build, context, transfer
 from tests.support.emulated_gpu import gpu_machine, library
 from tests.support.small_layouts import small_layouts
 
@@ -200,6 +200,64 @@ def test_host_memory_is_no_part_of_a_graph(gpu, a):
         ):
             with pytest.raises(cuda.CUDAError, match="before the capture begins"):
                 transferred()
+
+
+def test_transfers_beside_a_capture(gpu, a, b):
+    x = a.put(image(2, 1, 0))
+    with gpu.capture(b.stream):
+        np.testing.assert_array_equal(ab.convert(x, "numpy", device="cpu"), image(2, 1, 0))
+        y = ab.convert(image(2, 1, 0), "gpua", device="cuda:0")
+    np.testing.assert_array_equal(a.get(y), image(2, 1, 0))
+
+
+@pytest.fixture
+def torch_stream(gpu, monkeypatch):
+    """PyTorch with a current stream on the GPU, and tensors that say that they lie there."""
+    pytest.importorskip("torch")
+    from arraybridge.libraries.torch.exchange import LIBRARY
+
+    stream, kind, described = gpu.stream(), type(LIBRARY), type(LIBRARY).describe
+    on_device = lambda self, x: described(self, x)._replace(device=CUDA)  # noqa: E731
+    monkeypatch.setattr(kind, "describe", on_device)
+    monkeypatch.setattr(kind, "current_stream", lambda self, device: stream)
+    return LIBRARY, stream
+
+
+@pytest.mark.parametrize("stream", [None, -1, 1, 2, "own", "other"])
+def test_pytorch_exports_by_the_standards_numbering(gpu, torch_stream, stream):
+    import torch
+
+    pytorch, own = torch_stream
+    given = {"own": own, "other": gpu.stream()}.get(stream, stream)
+    pytorch.export(torch.ones(3), given)
+    ordered = [("cuEventRecord", own), ("cuStreamWaitEvent", given or 1)]
+    assert order_of(gpu) == ([] if stream in (-1, "own") else ordered)
+
+
+@pytest.mark.parametrize("resizable", [True, False])
+def test_pytorch_waits_for_who_reads_its_memory(gpu, torch_stream, monkeypatch, resizable):
+    """`Tensor.record_stream` would use the reader's stream later, when it may be destroyed.
+
+    Memory that is not PyTorch's own is freed on a stream that nobody knows: it is kept.
+    """
+    import torch
+
+    pytorch, own = torch_stream
+    monkeypatch.setattr(torch.UntypedStorage, "resizable", lambda self: resizable)
+    monkeypatch.setattr(torch.Tensor, "record_stream", pytest.fail)
+    x, reader = torch.ones(3), gpu.stream()
+    alive = weakref.ref(x)
+    gpu.fail["cuEventQuery"] = 600  # not ready
+    pytorch.read_on(x, CUDA, reader)
+    wait = [("cuStreamWaitEvent", own)] if resizable else []
+    assert order_of(gpu) == [("cuEventRecord", reader), *wait]
+    gpu.destroy(reader)
+    del x
+    gc.collect()
+    assert (alive() is None) == resizable
+    gpu.fail.clear()
+    context.order(0, 1, own)
+    assert alive() is None
 
 
 def test_arrays_export_by_the_standards_numbering(gpu, a):

@@ -403,7 +403,7 @@ class Torch(Library):
 
     def copy_on_device(self, x: torch.Tensor) -> torch.Tensor | None:
         """Copy by the kernel on PyTorch's stream."""
-        from ...core.kernel import NoKernel, kernel_for
+        from ...core.kernel import NoKernel, compact_strides, kernel_for
 
         x = self.alias(x)
         device, data = place_of(x.device), x.data_ptr()
@@ -414,7 +414,8 @@ class Torch(Library):
         block = torch.empty_like(x, memory_format=torch.contiguous_format)
         stream = _raw_stream(device.id) or (1 if device.type == DeviceType.CUDA else 0)
         try:
-            kernel.compact(block.data_ptr(), data, x.shape, x.stride(), x.itemsize, stream, device)
+            strides = compact_strides(x.shape, x.stride(), x.itemsize)
+            kernel.run(block.data_ptr(), data, x.shape, *strides, x.itemsize, stream, device)
         except NoKernel:  # there is no compiler: the plan knows
             return None
         return block

@@ -10,7 +10,7 @@ import pytest
 import arraybridge as ab
 from arraybridge.cli import LAYOUTS, main
 from tests.support.optional import needs
-from tests.support.processes import python, run_python
+from tests.support.processes import python
 
 
 def explained(capsys, *args: str) -> dict:
@@ -109,10 +109,3 @@ def test_a_library_that_is_not_installed_is_told(monkeypatch, capsys) -> None:
     main(["info", "--json"])
     libraries = json.loads(capsys.readouterr().out)["libraries"]
     assert libraries["torch"] == "not installed: pip install 'torch'"
-
-
-@pytest.mark.parametrize("off", ["0", "1"])
-def test_info_says_which_native_code_runs(off: str) -> None:
-    done = run_python("-m", "arraybridge", "info", "--json", env={"ARRAYBRIDGE_NO_NATIVE": off})
-    extension = json.loads(done.stdout)["arraybridge"]["C extension"]
-    assert off == "0" or extension.startswith("not used: ")

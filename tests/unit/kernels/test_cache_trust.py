@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from arraybridge.kernels import disk
-from tests.support.processes import python
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can play another user")
 NOBODY = 65534
@@ -77,18 +76,3 @@ def test_nothing_is_written_where_others_could_change_it(kept, monkeypatch):
     assert b"other" not in kept.read_bytes()
     assert [file.name for file in kept.parent.iterdir()] == [kept.name]
     assert "they can write to it" in disk.problem()
-
-
-@root
-def test_a_copy_runs_no_other_users_code(tmp_path):
-    shared = tmp_path / "numba"
-    shared.mkdir()
-    env = {"NUMBA_CACHE_DIR": str(shared), "ARRAYBRIDGE_CACHE_DIR": ""}
-    work = "from tests.support.transposes import *; print(cached())"
-    assert python(work, env=env) == "False\n"
-    assert python(work, env=env) == "True\n"
-    (file,) = (shared / "arraybridge").iterdir()
-    for planted in (file, file.parent):
-        give(planted)
-    assert python(work, env=env) == "False\n"
-    assert file.stat().st_uid == NOBODY  # as it was

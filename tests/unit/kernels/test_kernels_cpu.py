@@ -80,22 +80,6 @@ class TestAgainstNumPy:
     def test_many_axes(self, given: Layout, start: int) -> None:
         check(given, start, 63 - start)
 
-    @pytest.mark.parametrize("itemsize", range(1, 33))
-    def test_transposes_across_tiles(self, itemsize: int) -> None:
-        """More rows and columns than a tile has, and over the item sizes every remainder."""
-        rows, cols = 128 + itemsize, 64 + itemsize
-        given = Layout(
-            (3, rows, cols),
-            (rows * cols * itemsize, cols * itemsize, itemsize),
-            (rows * cols * itemsize, itemsize, rows * itemsize),
-            itemsize,
-        )
-        check(given, dst_start=1, src_start=itemsize)
-        # Rows backwards, columns backwards, pitches.
-        check(given._replace(src_strides=(-5, -itemsize, rows * itemsize + 1)), 3, 7)
-        check(given._replace(dst_strides=(2, -cols * itemsize - 9, -itemsize))
-              ._replace(shape=(1, rows, cols)), 9, 2)  # fmt: skip
-
     def test_destination_that_overlaps_itself(self) -> None:
         """Each cell ends with one of its sources."""
         source = np.arange(12, dtype=np.int32).reshape(3, 4)
@@ -104,11 +88,6 @@ class TestAgainstNumPy:
             copy(memory.ctypes.data + 4, source.ctypes.data, (3, 4), (0, 4), (16, 4), 4)
             assert memory[0] == memory[5] == -1
             assert [value % 4 for value in memory[1:5]] == [0, 1, 2, 3]
-
-    def test_one_run_may_overlap_the_source(self) -> None:
-        memory = np.arange(100, dtype=np.uint8)
-        cpu.copy(memory.ctypes.data + 3, memory.ctypes.data, (9, 10), (10, 1), (10, 1), 1)
-        assert memory[3:93].tobytes() == bytes(range(90))
 
 
 class TestFace:

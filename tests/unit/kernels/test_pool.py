@@ -7,13 +7,12 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from arraybridge.kernels.cpu import pool
 from arraybridge.native import C
-from tests.support.processes import python, run_python
+from tests.support.processes import python
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 LINUX = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
@@ -206,23 +205,6 @@ for thread in threads:
 """,
             flags=("-W", "ignore::DeprecationWarning"),  # of Python 3.12: fork with threads
         )
-
-    def test_multiprocessing_pools_after_a_job(self, tmp_path: Path) -> None:
-        script = tmp_path / "script.py"
-        script.write_text(
-            WORK
-            + """
-if __name__ == "__main__":
-    import multiprocessing
-    for method in multiprocessing.get_all_start_methods():
-        transposes(2)
-        with multiprocessing.get_context(method).Pool(2) as processes:
-            assert processes.map(transposes, [3] * 6, chunksize=1) == [3] * 6, method
-        transposes(2)
-"""
-        )
-        done = run_python(script, cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (0, "")
 
     def test_copies_while_the_interpreter_ends(self) -> None:
         said = python(
