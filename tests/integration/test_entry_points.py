@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tomllib
 from importlib import import_module
 from importlib.metadata import distributions
 from importlib.util import find_spec
@@ -17,7 +18,6 @@ from hypothesis.extra.array_api import make_strategies_namespace
 
 import arraybridge as ab
 from arraybridge.core.entry_points import GROUP
-from tests.support.installation import POINTS, distribution
 from tests.support.processes import ROOT, command, python, run_python
 
 NAMESPACES = {
@@ -25,6 +25,19 @@ NAMESPACES = {
     for path in (ROOT / "arraybridge" / "xp").glob("*.py")
     if "\npublished(__name__)" in path.read_text()
 }
+POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+
+
+def distribution(site: Path, name: str, points: dict[str, dict[str, str]]) -> Path:
+    """Write a distribution's metadata with entry points, as an installation does."""
+    info = site / f"{name.replace('-', '_')}-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+    lines = []
+    for group, members in points.items():
+        lines += [f"[{group}]", *(f"{name} = {place}" for name, place in members.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    return site
 
 
 @pytest.mark.parametrize("library", sorted(NAMESPACES))

@@ -17,7 +17,7 @@ paddle = pytest.importorskip(
 
 import arraybridge as ab  # noqa: E402
 from arraybridge.dlpack import exchange_api  # noqa: E402
-from tests.support.probe import Shown  # noqa: E402
+from tests.support.exporters import Exported  # noqa: E402
 from tests.support.processes import python, resident  # noqa: E402
 from tests.support.producers import Managed  # noqa: E402
 
@@ -33,7 +33,7 @@ class TestPaddle(LibraryContract, ImporterContract):
 
 class TestByFromDlpack(ImporterContract):
     name = "paddle"
-    door = staticmethod(lambda tensor: paddle.utils.dlpack.from_dlpack(Shown(tensor)))
+    door = staticmethod(lambda tensor: paddle.utils.dlpack.from_dlpack(Exported(tensor)))
     _loaded = LibraryContract._loaded
     shares = LibraryContract.shares
 

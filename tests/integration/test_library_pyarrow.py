@@ -6,7 +6,8 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.libraries.pyarrow import LIBRARY
-from tests.support.probe import Shown, described
+from tests.support.exporters import Exported
+from tests.support.probe import described
 from tests.support.producers import Managed, Producer
 
 from .contract import ImporterContract, LibraryContract
@@ -14,12 +15,12 @@ from .contract import ImporterContract, LibraryContract
 
 class TestPyArrow(LibraryContract, ImporterContract):
     name = "pyarrow"
-    door = staticmethod(lambda tensor: pa.Tensor.from_dlpack(Shown(tensor)))
+    door = staticmethod(lambda tensor: pa.Tensor.from_dlpack(Exported(tensor)))
 
 
 def test_legacy_capsules_are_refused():
     with pytest.raises(ValueError, match="incorrect name"):
-        pa.Tensor.from_dlpack(Shown(described(np.arange(3.0)), versioned=False))
+        pa.Tensor.from_dlpack(Exported(described(np.arange(3.0)), versioned=False))
 
 
 def test_byte_offset_is_kept():

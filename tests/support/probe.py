@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from arraybridge.dlpack import CPU, DataType, Device, ManagedTensor, to_capsule
+from arraybridge.dlpack import CPU, DataType, Device, ManagedTensor
 
 from .processes import ROOT, run_python
 
-__all__ = ["DTYPES", "Shown", "aligned", "described", "ends_the_process", "every_byte"]
+__all__ = ["DTYPES", "aligned", "described", "ends_the_process", "every_byte"]
 
 #: The data types of DLPack 1.3 that take whole bytes, by name.
 DTYPES = tuple(
@@ -54,20 +54,6 @@ def every_byte(dtype: str, length: int = 3) -> ManagedTensor:
     kind = named(dtype)
     memory = aligned(np.arange(length * kind.itemsize, dtype=np.uint8) % 2)
     return ManagedTensor.adopt(memory.ctypes.data, (length,), kind, owner=memory)
-
-
-class Shown:
-    """Exports one tensor, versioned or not whatever the consumer asks for."""
-
-    def __init__(self, tensor: ManagedTensor, versioned: bool = True) -> None:
-        self.tensor = tensor
-        self.versioned = versioned
-
-    def __dlpack_device__(self):
-        return tuple(self.tensor.device)
-
-    def __dlpack__(self, **_):
-        return to_capsule(self.tensor, versioned=self.versioned)
 
 
 def ends_the_process(code: str) -> bool:
