@@ -27,6 +27,7 @@ from .conversion import inspect
 from .core.records import ConversionError, Route, outcome
 from .core.registry import library_named, library_of_type
 from .core.request import request_of
+from .dlpack import is_capsule
 from .pytree import CONTAINERS, Node, node_of
 
 if TYPE_CHECKING:
@@ -108,11 +109,18 @@ def convert(
     found = _found(tree, to, dtype, order, casting=casting, **options)
     made: dict[Any, Any] = {}
     refused: dict[Any, str] = {}
+    capsules = []  # which a conversion consumes: not before all else is converted
     for leaf in found:
         if leaf.key is None or leaf.key in made or leaf.key in refused:
             continue
         try:
-            made[leaf.key] = convert_array(leaf.x, to, **leaf.options)
+            if is_capsule(leaf.x) and leaf.x is not tree:
+                made[leaf.key] = route = explain_array(leaf.x, to, **leaf.options)
+                if route.kind == "refuse":
+                    raise ConversionError(route.why, route)
+                capsules.append(leaf)
+            else:
+                made[leaf.key] = convert_array(leaf.x, to, **leaf.options)
         except _ERRORS as error:
             if leaf.x is tree:
                 raise
@@ -124,6 +132,7 @@ def convert(
             f"{arrays} cannot be converted to {library_named(to).name}, so nothing was converted:"
             + "".join(f"\n  {line}" for line in _first(lines))
         )
+    made |= {leaf.key: convert_array(leaf.x, to, **leaf.options) for leaf in capsules}
     results = iter([made.get(leaf.key, leaf.x) for leaf in found])
     return _mapped(lambda path, x: next(results), tree)
 

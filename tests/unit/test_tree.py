@@ -199,6 +199,13 @@ def test_all_refusals_at_once():
     assert message.endswith("and 13 more")
 
 
+def test_a_refused_tree_leaves_its_capsules():
+    capsule = np.arange(3.0).__dlpack__()
+    with pytest.raises(ab.ConversionError, match="1 array cannot be converted"):
+        tree.convert({"a": capsule, "b": np.array("text")}, "torch")
+    assert tree.convert([capsule], "torch")[0].tolist() == [0, 1, 2]
+
+
 def test_an_invalid_option_is_one_error():
     """Found: each array was refused by itself, and `explain` told nothing."""
     given = {"a": np.ones(2), "b": np.ones(3)}
