@@ -152,6 +152,17 @@ def test_a_read_only_flag_is_no_promise(target, window):
         assert address(ab.convert(shown, target, copy=False)) == x.ctypes.data
 
 
+@pytest.mark.parametrize("writer", [lambda x: ab.convert(x, "torch"), memoryview])
+def test_what_was_viewed_may_be_written_by_the_view(target, writer):
+    """Nothing but the view refers to the memory that the read-only array owns."""
+    x = memory(shape=(24,))
+    view = writer(x)
+    x.flags.writeable = False
+    converted = ab.convert(x, target)
+    view[0] = 7
+    assert np.asarray(converted)[0] == 1
+
+
 def test_a_mapped_file_may_be_written(target, tmp_path):
     ones = np.ones(2048, "f4")
     mapped = _mapped(tmp_path / "ones", ones)
