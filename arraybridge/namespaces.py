@@ -85,19 +85,13 @@ def namespace(*xs: Any, api_version: str | None = None) -> Any:
     >>> xp is ab.namespace(xp.zeros(2))
     True
     """
-    if api_version is None:
+    if api_version is None:  # quickly, if the types are known; traced by torch.compile
         try:
-            if len(xs) == 1:
-                xp = KNOWN[type(xs[0])].namespace
-            else:
-                xp = None
-                for x in xs:
-                    own = KNOWN[type(x)].namespace
-                    if (own is None or own is not xp) and type(x) not in _PYTHON:
-                        if xp is not None or own is None:
-                            return _namespace_of(xs, None)
-                        xp = own
-        except KeyError:
+            xp = KNOWN[type(xs[0])].namespace
+            for x in xs[1:]:
+                if type(x) not in _PYTHON and KNOWN[type(x)].namespace is not xp:
+                    xp = None
+        except (KeyError, IndexError):
             xp = None
         if xp is not None:
             return xp
@@ -116,8 +110,6 @@ def _namespace_of(xs: Any, api_version: str | None) -> Any:
             check_version(api_version, xp)
             return xp
     found: dict[int, tuple[Any, type]] = {}
-    for kind in _PYTHON.intersection(map(type, xs)):
-        RECORDS[kind]  # makes the record, so that the fast path finds it
     arrays = [x for x in xs if not isinstance(x, _SCALARS)]
     for x in arrays or [x for x in xs if isinstance(x, numpy.generic)]:
         xp = RECORDS[type(x)].namespace if api_version is None else None

@@ -59,9 +59,7 @@ def taking_any(
         # CuPy's own asarray copies NumPy's arrays; devices are read late, as JAX then starts.
         there = library if DeviceType.CPU in home.accepts.devices else "numpy"
         made = converted(x, there, cast, copy=False if copy is False else None)
-        if library != "numpy" and isinstance(made, numpy.ndarray) and not made.dtype.isnative:
-            return made.astype(made.dtype.newbyteorder("="))  # which dpnp refuses otherwise
-        return made
+        return readable(made, copy is False) if isinstance(made, numpy.ndarray) else made
 
     def stacked(sequence: Any, dtype: Any) -> Any:
         """Stack the arrays in nested sequences; return sequences without arrays as they are."""

@@ -38,37 +38,13 @@ class Means(NamedTuple):
     quiet: Callable[[], Any] = nullcontext
 
 
-def joined(xp: Any) -> Callable[[Any, Any], Any]:
-    """Make a function that joins real and imaginary parts, if ``.real`` can be assigned."""
-
-    def join(re: Any, im: Any) -> Any:
-        result = xp.empty_like(re, dtype=xp.result_type(re.dtype, xp.complex64))
-        result.real = re
-        result.imag = im
-        return result
-
-    return join
-
-
-def numpy_like(xp: Any, **others: Any) -> Means:
-    """Make the :class:`Means` of a library whose arrays and dtypes have NumPy's attributes."""
-    return Means(
-        xp,
-        floating=lambda dtype: dtype.kind == "f",
-        complex_floating=lambda dtype: dtype.kind == "c",
-        complex=joined(xp),
-        **others,
-    )
-
-
-def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = False) -> Function:
+def floor_divide(means: Means, plain: Function, *, zeros: bool = False) -> Function:
     """Make ``floor_divide`` treat infinities, and with ``zeros`` also zeros, as ``divide`` does.
 
     Infinity by a finite number is infinity, a finite number by infinity zero, with the sign of the
     quotient; libraries that follow Python's ``divmod`` return NaN and -1.
     """
     xp = means.xp
-    plain = plain or xp.floor_divide
 
     def floor_divide(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
         if not (_may_be_floating(means, x1) or _may_be_floating(means, x2)):
@@ -86,47 +62,18 @@ def floor_divide(means: Means, plain: Function | None = None, *, zeros: bool = F
     return floor_divide
 
 
-def remainder(means: Means, plain: Function | None = None, *, infinities: bool = False) -> Function:
-    """Make ``remainder`` give zeros the sign of the divisor.
-
-    ``infinities`` is for a library that returns NaN for an infinite divisor: the result becomes the
-    dividend if it has the divisor's sign, else the divisor.
-    """
+def remainder(means: Means, plain: Function) -> Function:
+    """Make ``remainder`` give zeros the sign of the divisor."""
     xp = means.xp
-    plain = plain or xp.remainder
-    turned = means.turned_zero
 
-    def remainder(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
-        result = plain(x1, x2, **kwargs)
+    def remainder(x1: Any, x2: Any, /) -> Any:
+        result = plain(x1, x2)
         if not means.floating(result.dtype):
             return result
-        below = _test(xp, "signbit", x2)
-        right = result
-        if infinities:
-            one = xp.ones_like(result)
-            kept = (_test(xp, "signbit", x1) == below) | (x1 == 0)
-            endless = _test(xp, "isinf", x2) & _test(xp, "isfinite", x1)
-            right = xp.where(endless, xp.where(kept, x1 * one, x2 * one), right)
-        right = xp.where((right == 0) & (xp.signbit(right) != below), turned(right), right)
-        if not kwargs:
-            return right
-        return _replaced(xp, ~xp.isnan(right), right, result, **kwargs)
+        wrong = (result == 0) & (xp.signbit(result) != _test(xp, "signbit", x2))
+        return xp.where(wrong, means.turned_zero(result), result)
 
     return remainder
-
-
-def sign(means: Means) -> Function:
-    """Make ``sign`` return +0 for every zero, including complex ones."""
-    xp, plain = means.xp, means.xp.sign
-
-    def sign(x: Any, /, **kwargs: Any) -> Any:
-        if not (means.floating(x.dtype) or means.complex_floating(x.dtype)):
-            return plain(x, **kwargs)
-        with means.quiet():
-            result = plain(x, **kwargs)
-        return _replaced(xp, x == 0, xp.zeros_like(result), result, **kwargs)
-
-    return sign
 
 
 class Case(NamedTuple):
@@ -247,37 +194,6 @@ def complex_function(means: Means, name: str, plain: Function | None = None) -> 
     return function
 
 
-# Functions whose special cases are those of g(1j * x), times -1j except for cos.
-TURNED = {"asin": "asinh", "atan": "atanh", "cos": "cosh", "sin": "sinh", "tan": "tanh"}
-
-
-def turned(means: Means, name: str, hyperbolic: Function) -> Function:
-    """Make a function of ``TURNED`` with its complex special cases.
-
-    Computed by the `hyperbolic` function, whose special cases must be right.
-    """
-    xp = means.xp
-    plain = getattr(xp, name)
-
-    def function(x: Any, /, **kwargs: Any) -> Any:
-        dtype = getattr(x, "dtype", None)
-        if dtype is None or not means.complex_floating(dtype):
-            return plain(x, **kwargs)
-        re, im = xp.real(x), xp.imag(x)
-        special = ~xp.isfinite(x) | (re == 0) | (im == 0)
-        if means.eager and not xp.any(special):
-            return plain(x, **kwargs)
-        with means.quiet():
-            result = plain(x, **kwargs)
-            right = hyperbolic(means.complex(-im, re))
-        if name != "cos":
-            right = means.complex(xp.imag(right), -xp.real(right))
-        return _replaced(xp, special, right, result, **kwargs)
-
-    function.__name__ = function.__qualname__ = name
-    return function
-
-
 def _negative(xp: Any, x: Any) -> Any:
     """Test which numbers are negative or -0, but not NaN."""
     return xp.signbit(x) & ~xp.isnan(x)
@@ -302,7 +218,7 @@ def _may_be_floating(means: Means, x: Any) -> bool:
 
 
 def _test(xp: Any, name: str, x: Any) -> Any:
-    """Apply ``isinf``, ``isfinite`` or ``signbit`` to an array or a Python scalar."""
+    """Apply ``isinf`` or ``signbit`` to an array or a Python scalar."""
     if not isinstance(x, (int, float)):
         return getattr(xp, name)(x)
     return _OF_SCALARS[name](x)
@@ -310,7 +226,6 @@ def _test(xp: Any, name: str, x: Any) -> Any:
 
 _OF_SCALARS: dict[str, Callable[[float], bool]] = {
     "isinf": math.isinf,
-    "isfinite": math.isfinite,
     "signbit": lambda x: math.copysign(1, x) < 0,
 }
 

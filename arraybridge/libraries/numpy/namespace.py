@@ -11,9 +11,24 @@ from ...array.scalars import is_numeric
 from ...xp.asarray import from_dlpack, readable
 from ...xp.build import make_native_namespace
 from ...xp.corrections import finfo
-from ...xp.special_values import complex_function, floor_divide, numpy_like
+from ...xp.special_values import Means, complex_function, floor_divide
 
-MEANS = numpy_like(xp, eager=True, quiet=lambda: numpy.errstate(invalid="ignore"))
+
+def _complex(re: Any, im: Any) -> Any:
+    result = numpy.empty_like(re, dtype=numpy.result_type(re.dtype, numpy.complex64))
+    result.real = re
+    result.imag = im
+    return result
+
+
+MEANS = Means(
+    xp,
+    floating=lambda dtype: dtype.kind == "f",
+    complex_floating=lambda dtype: dtype.kind == "c",
+    complex=_complex,
+    eager=True,
+    quiet=lambda: numpy.errstate(invalid="ignore"),
+)
 
 
 def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
@@ -35,7 +50,7 @@ CORRECTIONS = {
     # eps, max, min and smallest_normal are Python floats: numpy/numpy#26523 (closed: intended).
     "finfo": finfo(xp.finfo),
     # Infinity by a finite number is infinity, the reverse zero: numpy/numpy#23860.
-    "floor_divide": floor_divide(MEANS),
+    "floor_divide": floor_divide(MEANS, numpy.floor_divide),
     # Special cases of complex numbers: numpy/numpy#21746, data-apis/array-api#1006.
     "expm1": complex_function(MEANS, "expm1"),
     "tanh": complex_function(MEANS, "tanh"),

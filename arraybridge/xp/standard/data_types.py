@@ -7,6 +7,8 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...array import Array
     from ...dlpack import Device as DLPackDevice
 
@@ -32,18 +34,15 @@ Device: TypeAlias = "DLPackDevice | str | object"
 ArrayLike: TypeAlias = object
 
 Shape: TypeAlias = tuple[int, ...]
+# The lengths of Fourier transforms along several axes, or the axes.
+Sizes: TypeAlias = "Sequence[int] | None"
 Axes: TypeAlias = "int | tuple[int, ...]"
 
 # A kind of data types, as `isdtype` and the inspection's ``dtypes`` name it.
 Kind: TypeAlias = Literal[
-    "bool",
-    "signed integer",
-    "unsigned integer",
-    "integral",
-    "real floating",
-    "complex floating",
+    "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
     "numeric",
-]
+]  # fmt: skip
 
 # Which discrete Fourier transforms are scaled: the inverse ones by 1/n ("backward"), both by
 # 1/sqrt(n) ("ortho"), or the forward ones by 1/n ("forward").
@@ -72,49 +71,21 @@ KINDS: dict[Kind, tuple[str, ...]] = {
 class FInfo(Protocol):
     """The limits of a floating-point dtype, or of the parts of a complex one, as Python scalars."""
 
-    @property
-    def bits(self) -> int:
-        """The number of bits of an element, or of one part of a complex one."""
-
-    @property
-    def eps(self) -> float:
-        """The distance from 1.0 to the next larger value."""
-
-    @property
-    def max(self) -> float:
-        """The largest finite value."""
-
-    @property
-    def min(self) -> float:
-        """The smallest (most negative) finite value."""
-
-    @property
-    def smallest_normal(self) -> float:
-        """The smallest positive value with full precision."""
-
-    @property
-    def dtype(self) -> DType:
-        """The real floating-point data type."""
+    bits: int  # of an element, or of one part of a complex one
+    eps: float  # the distance from 1.0 to the next larger value
+    max: float  # the largest finite value
+    min: float  # the smallest (most negative) finite value
+    smallest_normal: float  # the smallest positive value with full precision
+    dtype: DType  # the real floating-point data type
 
 
 class IInfo(Protocol):
-    """The limits of an integer data type."""
+    """The limits of an integer data type, as Python scalars."""
 
-    @property
-    def bits(self) -> int:
-        """The number of bits of an element."""
-
-    @property
-    def max(self) -> int:
-        """The largest value."""
-
-    @property
-    def min(self) -> int:
-        """The smallest value."""
-
-    @property
-    def dtype(self) -> DType:
-        """The integer data type."""
+    bits: int
+    max: int
+    min: int
+    dtype: DType
 
 
 def astype(x: Array, dtype: DType, /, *, copy: bool = True, device: Device | None = None) -> Array:
@@ -177,19 +148,16 @@ Capabilities = TypedDict(
     {"boolean indexing": bool, "data-dependent shapes": bool, "max dimensions": "int | None"},
 )
 
-DefaultDataTypes = TypedDict(
-    "DefaultDataTypes",
-    {
-        "real floating": "DType",
-        "complex floating": "DType",
-        "integral": "DType",
-        "indexing": "DType",
-    },
-)
+DefaultDataTypes: TypeAlias = dict[
+    Literal["real floating", "complex floating", "integral", "indexing"], DType
+]
 
 
 class NamespaceInfo(Protocol):
-    """The properties of a namespace. Devices are :class:`arraybridge.Device` objects."""
+    """The properties of a namespace. Devices are :class:`arraybridge.Device` objects.
+
+    ``device=None`` is the current device.
+    """
 
     def capabilities(self) -> Capabilities:
         """Return support for boolean indexing and data-dependent shapes, and the most axes."""
@@ -198,13 +166,7 @@ class NamespaceInfo(Protocol):
         """Return the device of new arrays by default; None if it is not known in advance."""
 
     def default_dtypes(self, *, device: Device | None = None) -> DefaultDataTypes:
-        """Return the default dtype of each kind on a device.
-
-        Parameters
-        ----------
-        device
-            None: the current device.
-        """
+        """Return the default dtype of each kind on a device."""
 
     def devices(self) -> tuple[DLPackDevice, ...]:
         """Return the available devices, each of which ``device=`` accepts."""
@@ -212,15 +174,7 @@ class NamespaceInfo(Protocol):
     def dtypes(
         self, *, device: Device | None = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
-        """Return the standard's dtypes that a device supports, by their standard names.
-
-        Parameters
-        ----------
-        device
-            None: the current device.
-        kind
-            Only dtypes of this kind, or of one of these kinds. None: all.
-        """
+        """Return the standard's dtypes of some kinds (None: of all) that a device supports."""
 
 
 def __array_namespace_info__() -> NamespaceInfo:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...array import Array
-    from .data_types import Device, DType, Norm
+    from .data_types import Device, DType, Norm, Sizes
 
 __all__ = [
     "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft",
@@ -39,14 +39,7 @@ def fftfreq(
     """
 
 
-def fftn(
-    x: Array,
-    /,
-    *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = "backward",
-) -> Array:
+def fftn(x: Array, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """Compute the discrete Fourier transform of complex numbers along several axes."""
 
 
@@ -57,11 +50,7 @@ def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
 def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Compute the real transform of a Hermitian signal from its first half.
 
-    Parameters
-    ----------
-    n
-        The extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``, which is
-        even.
+    ``n`` is the extent of the **result**, by default ``2*(M - 1)``; ``n//2 + 1`` elements are read.
     """
 
 
@@ -69,14 +58,7 @@ def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
     """Compute the inverse of :func:`fft`."""
 
 
-def ifftn(
-    x: Array,
-    /,
-    *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = "backward",
-) -> Array:
+def ifftn(x: Array, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """Compute the inverse of :func:`fftn`."""
 
 
@@ -87,51 +69,28 @@ def ifftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:
 def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Compute the inverse of :func:`hfft`: the first half of a Hermitian signal.
 
-    Parameters
-    ----------
-    n
-        The number of elements that are read; the result has ``n//2 + 1``. None: the extent of the
-        axis.
+    ``n`` elements are read; the result has ``n//2 + 1``.
     """
 
 
 def irfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Compute the inverse of :func:`rfft`, which is real.
 
-    Parameters
-    ----------
-    n
-        The extent of the **result**; ``n//2 + 1`` elements are read. None: ``2*(M - 1)``, which is
-        even.
+    ``n`` is the extent of the **result**, by default ``2*(M - 1)``; ``n//2 + 1`` elements are read.
     """
 
 
-def irfftn(
-    x: Array,
-    /,
-    *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = "backward",
-) -> Array:
+def irfftn(x: Array, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """Compute the inverse of :func:`rfftn`, which is real.
 
-    Parameters
-    ----------
-    s
-        The extents of the **result** along ``axes``, which is then required. None: those of ``x``,
-        but ``2*(M - 1)``, which is even, for the last.
+    ``s`` are the extents of the **result**, by default those of ``x``, but ``2*(M - 1)`` last.
     """
 
 
 def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Compute the discrete Fourier transform of real numbers along one axis, from frequency 0 up.
 
-    Parameters
-    ----------
-    n
-        The length of the transform; the result has ``n//2 + 1`` elements. None: the extent of the
-        axis.
+    The result has ``n//2 + 1`` elements.
     """
 
 
@@ -141,19 +100,9 @@ def rfftfreq(
     """Return the ``n//2 + 1`` frequencies of an :func:`rfft`, in cycles per unit of ``d``."""
 
 
-def rfftn(
-    x: Array,
-    /,
-    *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = "backward",
-) -> Array:
+def rfftn(x: Array, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """Compute the discrete Fourier transform of real numbers along several axes.
 
-    Parameters
-    ----------
-    s
-        The lengths of the transforms along ``axes``, which is then required; -1 is the extent of
-        the axis. None: all extents. The last axis of the result has ``s[-1]//2 + 1`` elements.
+    In ``s``, -1 is the extent of the axis. The last axis of the result has ``s[-1]//2 + 1``
+    elements.
     """

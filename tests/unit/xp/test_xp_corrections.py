@@ -19,24 +19,14 @@ from tests.support.namespaces import corrections_of, installed
 pytestmark = pytest.mark.usefixtures("x64")
 
 ENTRIES = [(library, name) for library in installed() for name in corrections_of(library)]
-# The first version that is right by itself.
-MENDED = {
-    ("jax", "abs"): "0.12.0",
-    ("jax", "broadcast_arrays"): "0.11.1",
-    ("jax", "meshgrid"): "0.11.1",
-    ("jax", "permute_dims"): "0.11.0",
-}
 
 
 @pytest.mark.parametrize(("library", "name"), ENTRIES)
 def test_is_needed_and_right(library: str, name: str) -> None:
     probe = probes_of(library)[name]
-    version = np.lib.NumpyVersion(import_module(library).__version__.partition("+")[0])
-    if version < MENDED.get((library, name), "999.0.0"):
-        assert shows(probe, import_module(UNDERNEATH[library])), (
-            f"delete the entry {name!r} of the corrections of {library}, or add the version to "
-            f"MENDED: {version.vstring} is right by itself"
-        )
+    assert shows(probe, import_module(UNDERNEATH[library])), (
+        f"delete the entry {name!r} of the corrections of {library}: it is right by itself"
+    )
     assert not shows(probe, library_named(library).native_namespace())
 
 

@@ -66,7 +66,6 @@ class TestDtypes:
                 with pytest.raises(OverflowError):
                     make()
             assert native.from_dlpack(np.ones(1, "float32")).dtype == np.float32
-            assert native.linspace(0, wide, 3).tolist() == [0, 2.0**39, 2.0**40]
 
 
 def ordinary():
@@ -136,27 +135,6 @@ class TestRealFunctions:
                 assert mended(a, b).weak_type == own(a, b).weak_type
                 np.testing.assert_array_equal(mended(a, b), own(a, b))
 
-    def test_powers_of_one_integer(self):
-        """The data types count, whether the exponent has dimensions or none."""
-        pairs = [("int8", "int16"), ("uint8", "int64"), ("int8", "uint8"), ("int64", "int8")]
-        for base, exponent in pairs:
-            expected = np.result_type(base, exponent)
-            for shape in (), (2,):
-                x, y = jnp.full(shape, 3, base), jnp.asarray(4, exponent)
-                a, b = ab.from_dlpack(x), ab.from_dlpack(y)
-                for found in native.pow(x, y), a**b, xp.pow(a, b), jax.jit(native.pow)(x, y):
-                    assert found.dtype == expected
-                    np.testing.assert_array_equal(np.asarray(found), np.full(shape, 81))
-                assert (x ** jnp.asarray([4], exponent)).dtype == expected
-        b = xp.asarray(4, dtype=xp.int16)
-        assert (2**b).dtype == xp.pow(2, b).dtype == native.pow(2, b.native).dtype == xp.int16
-        narrow = xp.ones(2, dtype=xp.int8)
-        with pytest.raises(TypeError, match="would change the dtype"):
-            narrow **= b
-        single = jnp.full(2, 1.5, "float32")
-        assert native.pow(single, b.native).dtype == np.float32
-        assert jax.grad(native.pow)(0.0, b.native) == jax.grad(jnp.pow)(0.0, b.native)
-
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 class TestNaNsAmongMany:
@@ -186,8 +164,7 @@ class TestNaNsAmongMany:
         for order in (np.inf, -np.inf):
             norms = xp.linalg.vector_norm(x, axis=0, ord=order)
             np.testing.assert_array_equal(np.asarray(norms), np.asarray([np.nan, 1], dtype))
-            assert bool(xp.isnan(xp.linalg.matrix_norm(x, ord=order)))
-            assert float(xp.linalg.matrix_norm(x[:-1, :], ord=order)) == 2
+            assert xp.linalg.vector_norm(x[:0, :], axis=1, ord=order).shape == (0,)
 
     def test_derivatives_and_transformations(self, dtype, x64):
         x = jnp.asarray([1, 3, 2], dtype)
@@ -198,14 +175,6 @@ class TestNaNsAmongMany:
 
 
 class TestNativeFace:
-    def test_magnitude(self):
-        z = jax.lax.complex(
-            jnp.asarray([jnp.inf, jnp.nan, 3.0]), jnp.asarray([jnp.nan, -jnp.inf, 4.0])
-        )
-        np.testing.assert_array_equal(native.abs(z), [np.inf, np.inf, 5])
-        np.testing.assert_array_equal(abs(ab.from_dlpack(z)).native, [np.inf, np.inf, 5])
-        assert jax.grad(native.abs)(3.0 + 4.0j) == jax.grad(jnp.abs)(3.0 + 4.0j)
-
     def test_namespace_of_tracers(self, x):
         def f(a):
             assert ab.namespace(a) is native

@@ -32,13 +32,6 @@ class TestAnotherLibraryComputes:
         assert found.dtype == torch.uint16
         assert found.tolist() == [[65535, 65533], [65534, 65532]]
 
-    def test_complex_numbers_have_no_order_in_torch(self):
-        z = torch.tensor([1j, 2.0, 1j])
-        values, indices, inverse, counts = native.unique_all(z)
-        assert torch.equal(values[inverse], z)
-        assert torch.equal(z[indices], values)
-        assert sorted(counts.tolist()) == [1, 2]
-
     def test_what_tracks_gradients_is_not_cut(self):
         z = torch.tensor([1j, 2.0], requires_grad=True)
         with pytest.raises(NotImplementedError, match="gradients are tracked"):
