@@ -59,8 +59,8 @@ def make_native_namespace(
         elif check_dtype is not None and "dtype" in template.__annotations__:
             own = _checking_dtype(own, check_dtype)
         ways = [make(path, template, own) for make in retries]
-        xp._functions[path] = function = Function(own, [way for way in ways if way is not None])
-        made = function.retrying()
+        xp._functions[path] = entry = Function(own, [way for way in ways if way is not None])
+        made = entry.retrying()
         if made is direct(public):
             made = public
         else:
