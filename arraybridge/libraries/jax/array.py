@@ -22,6 +22,7 @@ import jax
 
 from ...array.library_array import LibraryArray
 from ...core.registry import own_library
+from ...dlpack.validate import reads_versioned
 from ...xp.asarray import native_device
 from ...xp.build import open_namespace, operators_of
 from . import indexing
@@ -62,6 +63,26 @@ class JaxArray(LibraryArray):
         if getattr(result, "weak_type", False):
             return jax.lax.convert_element_type(result, result.dtype)
         return result
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`.
+
+        With ``copy=False`` a consumer of legacy capsules, which cannot mark read-only memory, gets
+        JAX's own capsule, and must not write it.
+        """
+        traced = isinstance(self._native, jax.core.Tracer)
+        if copy is False and not traced and not reads_versioned(max_version):
+            return self._native.__dlpack__(stream=stream, dl_device=dl_device, copy=False)
+        return super().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         native = self._native

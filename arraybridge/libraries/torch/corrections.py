@@ -134,8 +134,16 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None, **kwargs: Any) -> 
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> torch.Tensor:
-    """Return elements along an axis by separate indices for each place of the other axes."""
-    return torch.take_along_dim(x, indices.long(), dim=axis)
+    """Return elements along an axis by separate indices for each place of the other axes.
+
+    torch's own reads index 5 of 4 elements as index 1; on a device a check would wait.
+    """
+    extent, indices = x.shape[axis], indices.long()
+    if indices.is_cpu and not transformed():
+        outside = (indices < -extent) | (indices >= extent)
+        if outside.any():
+            raise IndexError(f"an index is out of bounds for axis {axis} with {extent} elements")
+    return torch.take_along_dim(x, indices, dim=axis)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
