@@ -202,17 +202,6 @@ def relaxed(
     return tuple(result)
 
 
-def exported(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the array's strides, but `relaxed` if a negative one reaches no element.
-
-    PyTorch's import aborts the process on any negative stride.
-    """
-    if min(strides, default=0) >= 0:
-        return strides
-    idle = 0 in shape or any(n == 1 and s < 0 for n, s in zip(shape, strides, strict=True))
-    return relaxed(shape, strides) if idle else strides
-
-
 def classify(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> str:
     """Return the first name in `LAYOUTS` that describes a layout."""
     if is_c_contiguous(shape, strides, itemsize):

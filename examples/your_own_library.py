@@ -48,7 +48,7 @@ class Grids(ab.Library):
     def describe(self, x: Grid) -> ab.TensorInfo:
         return ab.TensorInfo.of_tensor(self.export(x), self.name)
 
-    def wrap(self, tensor: ab.dlpack.ManagedTensor, *, move: bool = False) -> Grid:
+    def wrap(self, tensor: ab.dlpack.ManagedTensor) -> Grid:
         """Make a grid on memory that fits ``accepts``."""
         values: Any = (ctypes.c_double * tensor.size).from_address(tensor.pointer)
         values.owner = tensor.owner  # the memory stays as long as the grid

@@ -249,10 +249,10 @@ class Array(ArrayObject):
             tensor = library.export(x, stream)
             if tensor.device != route.device:
                 tensor = relabelled(tensor, route.device)
-            return to_capsule(tensor, versioned=versioned, as_is=True)
+            return to_capsule(tensor, versioned=versioned)
         if info.device.host:
             block = compact_copy(library.export_borrowed(x, library.describe(x)))
-            return to_capsule(block, versioned=versioned, move=True)
+            return to_capsule(block, versioned=versioned)
         copier = copier_for(info, library, library)
         if copier is None:
             raise ConversionError(no_copy(info, library))
@@ -281,8 +281,10 @@ class Array(ArrayObject):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""
+        result: Any = None if copy else numpy_view(self._native)
+        if result is not None and dtype is None:
+            return result
         try:
-            result: Any = None if copy else numpy_view(self._native)
             if result is None:
                 result = convert(self, "numpy", copy=copy)
         except ConversionError:

@@ -106,7 +106,7 @@ def _allocated(cls: Any, prototype: int) -> int:
     window, unpack = int64s(ndim)
     shape = unpack(window(at)) if ndim else ()
     if device == CPU:
-        return ManagedTensor.allocate(shape, dtype).hand_over()
+        return ManagedTensor.allocate(shape, dtype).to_struct()
     name = cls._home.name
     try:
         x = cls._home.empty(TensorInfo(name, 0, 0, shape, c_strides(shape), dtype, device))

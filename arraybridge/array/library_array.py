@@ -14,7 +14,7 @@ import numpy
 from ..conversion import convert, numpy_view
 from ..core.library import Library, place_named
 from ..core.records import ConversionError
-from ..core.registry import KNOWN, library_named, library_of_package, library_of_type
+from ..core.registry import library_named, library_of_package, library_of_type
 from ..core.table import OBSERVERS, notify_copy
 from ..dlpack import CPU, Device
 from ..native import C
@@ -338,9 +338,6 @@ class LibraryArray(Array):
 
 
 if C is not None:
-    _slow = LibraryArray.__dlpack__, LibraryArray.__array__, struct_of
-    _dlpack, _array, _address = C.export_arrays(
-        LibraryArray, CLASSES, KNOWN, OBSERVERS, *_slow, numpy_view
+    LibraryArray.__dlpack__, LibraryArray._exported_in_c = C.export_arrays(  # type: ignore[method-assign]
+        LibraryArray, CLASSES, OBSERVERS, (1, 0), numpy_view, LibraryArray.__dlpack__, struct_of
     )
-    LibraryArray.__dlpack__, LibraryArray.__array__ = _dlpack, _array  # type: ignore[method-assign]
-    LibraryArray._exported_in_c = _address

@@ -171,7 +171,7 @@ class CastCopy(NamedTuple):
             block.device = self.device
         if self.onward is not None:  # the rest of the route starts from a NumPy array
             return numpy.wrap(block)
-        return self.target.wrap(block, move=True)
+        return self.target.wrap(block)
 
     def _fill(
         self, block: ManagedTensor, x: Any, source: Library, info: TensorInfo, back: list[int]

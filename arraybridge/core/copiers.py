@@ -114,7 +114,7 @@ class HostCopy(NamedTuple):
         block = compact_copy(self.source.export_borrowed(x, info))
         if self.device.type == CPU.type:
             block.device = self.device
-        return self.target.wrap(block, move=True)
+        return self.target.wrap(block)
 
 
 class DeviceCopy(NamedTuple):

@@ -81,11 +81,10 @@ class Arrays:
         """
         return x
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
+    def wrap(self, tensor: ManagedTensor) -> object:
         """Wrap ``tensor``, which `accepts` allows, as an array of this library.
 
-        With ``move``, the tensor is a new block that the array may take over. A library without
-        this method cannot be a target.
+        A library without this method cannot be a target.
         """
         raise ConversionError(self.no_wrap)
 
@@ -420,7 +419,7 @@ class Library(Routes, Memory, Copies, Casts, Devices, Computing, Lazy):
     ...         return array_type is Signal
     ...     def export(self, x, stream=None):
     ...         return ab.dlpack.acquire(x.samples)
-    ...     def wrap(self, tensor, *, move=False):
+    ...     def wrap(self, tensor):
     ...         return Signal(np.from_dlpack(tensor))
     >>> ab.register_library(SignalLibrary())
     >>> signal = ab.convert(torch.tensor([1.0, 2.0], dtype=torch.float64), "signal")

@@ -96,7 +96,7 @@ def _fetched_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
         stream = stream_of(of.source, info.device)
         read = of.source.export(x, stream)
         transfer.fetch(block.pointer, read.pointer, info.nbytes, stream, info.device.id)
-    return of.target.wrap(block, move=True)
+    return of.target.wrap(block)
 
 
 def _allocated(of: Transfer, info: TensorInfo) -> tuple[object, TensorInfo]:

@@ -82,13 +82,12 @@ class ExchangeAPI:
             raise DLPackError(f"{type(x).__name__} could not be described")
         return Tensor(ctypes.addressof(out))
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> object:
+    def wrap(self, tensor: ManagedTensor) -> object:
         """Make an array of the table's library on ``tensor``.
 
         The library then owns the struct, even if the call fails.
         """
-        address = tensor.hand_over() if move else tensor.to_struct()
-        return self._imported(address, tensor)
+        return self._imported(tensor.to_struct(), tensor)
 
     def _imported(self, address: int | None, what: object) -> object:
         out = py_object()

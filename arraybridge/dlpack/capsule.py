@@ -93,7 +93,7 @@ def from_capsule(capsule: object) -> ManagedTensor:
         taken = take(capsule, versioned)
         if taken is not None:
             address, owner = taken
-            return read_struct(ManagedTensor, address, owner, versioned)
+            return read_struct(address, owner, versioned)
     _open(capsule)  # raises a better error
     raise ConsumedCapsuleError("the capsule has no pointer")
 
@@ -132,9 +132,7 @@ def peek(capsule: object) -> Tensor:
     return tensor
 
 
-def to_capsule(
-    tensor: ManagedTensor, *, versioned: bool = True, move: bool = False, as_is: bool = False
-) -> CapsuleType:
+def to_capsule(tensor: ManagedTensor, *, versioned: bool = True) -> CapsuleType:
     """Make a capsule that shares the memory of a tensor.
 
     Parameters
@@ -144,11 +142,6 @@ def to_capsule(
     versioned : bool
         True for a ``dltensor_versioned`` capsule, False for a legacy ``dltensor``. A legacy capsule
         has no read-only flag: pass it only if the consumer may write.
-    move : bool
-        Give up the memory of ``tensor`` (:meth:`ManagedTensor.hand_over`). Do not use it
-        afterwards.
-    as_is : bool
-        Keep strides that reach no element, as in :meth:`ManagedTensor.to_struct`.
 
     Returns
     -------
@@ -164,4 +157,4 @@ def to_capsule(
     >>> dlpack.to_capsule(tensor, versioned=False)
     <capsule object "dltensor" at ...>
     """
-    return tensor._capsule(versioned, as_is, move)
+    return tensor._capsule(versioned)

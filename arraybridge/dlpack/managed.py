@@ -8,9 +8,9 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from ..layout import exported, relaxed
-from ..native import C, pyapi
-from ..native.blocks import Block, new_block
+from ..layout import relaxed
+from ..native import pyapi
+from ..native.blocks import new_block
 from ..native.deleters import export, owner_of, release
 from ..native.pyapi import CapsuleType
 from . import header, validate
@@ -19,46 +19,12 @@ from .dtypes import DataType
 from .errors import DLPackError
 from .tensor import Tensor
 
-_MOVED = (
-    "the tensor was moved to a consumer (move=True) and no longer owns its memory: allocate "
-    "another, or export it without move"
-)
-
 
 @lru_cache(1024)
 def _dense(shape: tuple[int, ...], dtype: DataType, padded: bool) -> tuple[tuple[int, ...], int]:
     """Return the strides of a dense tensor, and the bytes of its elements."""
     strides, _, _ = validate.extent(shape, None, dtype)
     return strides, dtype.nbytes(prod(shape), padded)
-
-
-def new_capsule(
-    owner: object,
-    versioned: bool,
-    version: tuple[int, int],
-    flags: int,
-    data: int,
-    device: Device,
-    dtype: DataType,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    byte_offset: int,
-) -> CapsuleType:
-    """Make a capsule, of a given version and flags, over memory that an owner keeps alive."""
-    capsule, address, context, deleter, axes = export(owner, (*shape, *strides), versioned)
-    ndim = len(shape)
-    tensor = data, *device, ndim, *dtype, axes, axes + 8 * ndim, byte_offset
-    if versioned:
-        image = header.VERSIONED_FIELDS.pack(*version, context, deleter, flags, *tensor)
-        header.VERSIONED_BYTES.from_address(address).raw = image  # twice as fast as pack_into
-    else:
-        image = header.LEGACY_FIELDS.pack(*tensor, context, deleter)
-        header.LEGACY_BYTES.from_address(address).raw = image
-    return capsule
-
-
-if C is not None:
-    new_capsule = C.capsule
 
 
 class ManagedTensor(Tensor):
@@ -77,14 +43,13 @@ class ManagedTensor(Tensor):
     >>> from arraybridge import dlpack
     >>> import numpy as np
     >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
-    >>> tensor.pointer % dlpack.ALIGNMENT, tensor.copied, tensor.linear
-    (0, True, True)
+    >>> tensor.pointer % dlpack.ALIGNMENT, tensor.copied
+    (0, True)
     >>> np.from_dlpack(tensor).ctypes.data == tensor.pointer
     True
     """
 
-    __slots__ = ("moved", "owner")
-    moved: bool  # set by `hand_over`
+    __slots__ = ("owner",)
     owner: Any  # whatever keeps the memory alive
 
     def __init__(self) -> None:
@@ -226,7 +191,7 @@ class ManagedTensor(Tensor):
         """
         if not 4096 <= address < 2**64 or address & 7:  # quick: every import passes here
             validate.struct_address(address, "the DLManagedTensor pointer")
-        return read_struct(cls, address, owner_of(address, versioned), versioned)
+        return read_struct(address, owner_of(address, versioned), versioned)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return ``(device_type, device_id)``."""
@@ -270,17 +235,12 @@ class ManagedTensor(Tensor):
             "arraybridge.from_dlpack(tensor), which copies if necessary"
         )
 
-    @property
-    def linear(self) -> bool:
-        """Whether this is a block of :meth:`allocate` that no other object refers to."""
-        return type(self.owner) is Block and pyapi.holds_alone(self, "owner")
-
-    def to_struct(self, versioned: bool = True, as_is: bool = False) -> int:
+    def to_struct(self, versioned: bool = True) -> int:
         """Return the address of a new struct that keeps this tensor's owner alive.
 
         The caller owns the struct. ``byte_offset`` is added to ``data`` if the device uses
         addresses, because consumers ignore or refuse it. Strides that reach no element are replaced
-        by those of a dense array; with ``as_is``, only negative ones.
+        by those of a dense array.
 
         Raises
         ------
@@ -298,68 +258,37 @@ class ManagedTensor(Tensor):
         True
         >>> ctypes.CFUNCTYPE(None, ctypes.c_void_p)(struct.deleter)(address)
         """
-        return pyapi.claim(self._capsule(versioned, as_is), bool(versioned))
+        return pyapi.claim(self._capsule(versioned), bool(versioned))
 
-    def hand_over(self, versioned: bool = True) -> int:
-        """Return a struct as :meth:`to_struct` does; give up the memory if it is :attr:`linear`.
-
-        Do not use the tensor afterwards.
-
-        Examples
-        --------
-        >>> from arraybridge import dlpack
-        >>> tensor = dlpack.ManagedTensor.allocate((2, 3), dlpack.DataType("float32"))
-        >>> address = tensor.hand_over()
-        >>> owner = dlpack.ManagedTensor.from_struct(address, versioned=True)
-        >>> tensor.to_struct()
-        Traceback (most recent call last):
-            ...
-        BufferError: the tensor was moved to a consumer (move=True) and no longer owns its
-            memory: allocate another, or export it without move
-        """
-        return pyapi.claim(self._capsule(versioned, move=True), bool(versioned))
-
-    def _capsule(
-        self, versioned: bool = True, as_is: bool = False, move: bool = False
-    ) -> CapsuleType:
+    def _capsule(self, versioned: bool = True) -> CapsuleType:
         """Make a capsule: :func:`arraybridge.dlpack.to_capsule`."""
-        leaves = move and self.linear
-        owner = self.owner
-        if owner is None and getattr(self, "moved", False):
-            raise BufferError(_MOVED)
-        if leaves:
-            self.moved, self.owner = True, None
-        shape = self.shape
-        data, byte_offset = self.data, self.byte_offset
-        if byte_offset and self.device.addressable:
+        shape, device, byte_offset = self.shape, self.device, self.byte_offset
+        data, ndim = self.data, len(shape)
+        if byte_offset and device.addressable:
             data, byte_offset = data + byte_offset, 0
-        strides = (exported if as_is else relaxed)(shape, self.strides)
         # Codes of a later minor version are only valid with that version.
         version = self.version
         if version is None or version < header.VERSION:
             version = header.VERSION
-        return new_capsule(
-            owner,
-            versioned,
-            version,
-            self.flags,
-            data,
-            self.device,
-            self.dtype,
-            shape,
-            strides,
-            byte_offset,
+        capsule, address, context, deleter, axes = export(
+            self.owner, (*shape, *relaxed(shape, self.strides)), versioned
         )
+        tensor = data, *device, ndim, *self.dtype, axes, axes + 8 * ndim, byte_offset
+        if versioned:
+            image = header.VERSIONED_FIELDS.pack(*version, context, deleter, self.flags, *tensor)
+            header.VERSIONED_BYTES.from_address(address).raw = image  # faster than pack_into
+        else:
+            image = header.LEGACY_FIELDS.pack(*tensor, context, deleter)
+            header.LEGACY_BYTES.from_address(address).raw = image
+        return capsule
 
 
-def read_struct(
-    kind: type[ManagedTensor], address: int, owner: object, versioned: bool
-) -> ManagedTensor:
+def read_struct(address: int, owner: object, versioned: bool) -> ManagedTensor:
     """Return the tensor of a producer's struct; `owner` runs its deleter."""
     try:
         if not 4096 <= address < 2**64 or address & 7:
             validate.struct_address(address, "the DLManagedTensor pointer")
-        self = kind.__new__(kind)
+        self = ManagedTensor.__new__(ManagedTensor)
         self.owner = owner
         self._read_managed(address, versioned)
     except BaseException:

@@ -46,8 +46,8 @@ class CudaCore(Library):
     def may_change(self, x: StridedMemoryView) -> bool:
         return True  # it shows memory of whoever made it
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> StridedMemoryView:
-        return StridedMemoryView.from_dlpack(Producer(tensor, move=move), stream_ptr=_NO_WAIT)
+    def wrap(self, tensor: ManagedTensor) -> StridedMemoryView:
+        return StridedMemoryView.from_dlpack(Producer(tensor), stream_ptr=_NO_WAIT)
 
     def place(self, device: object) -> Device | None:
         if isinstance(device, CudaDevice):

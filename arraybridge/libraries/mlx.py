@@ -65,7 +65,7 @@ class MLX(Library):
             return None
         return CPU if kind == mx.DeviceType.cpu else Device(DeviceType.METAL)
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> mx.array:
+    def wrap(self, tensor: ManagedTensor) -> mx.array:
         if not is_non_negative(tensor.shape, tensor.strides):
             tensor = compact_copy(tensor)  # its importer refuses negative strides,
         kind = tensor.dtype

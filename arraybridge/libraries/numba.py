@@ -55,7 +55,7 @@ class NumbaCUDA(Library):
         order(interface["stream"] or self.current_stream(tensor.device), stream, tensor.device)
         return tensor
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
+    def wrap(self, tensor: ManagedTensor) -> Any:
         with cuda.gpus[tensor.device.id]:
             return cuda.from_cuda_array_interface(
                 interface_of(tensor), owner=tensor.owner, sync=False
@@ -120,7 +120,7 @@ class Simulator(NumbaCUDA):
             "run without NUMBA_ENABLE_CUDASIM"
         )
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
+    def wrap(self, tensor: ManagedTensor) -> Any:
         raise ConversionError(
             "Numba's simulator cannot read device memory: pass device='cpu' first"
         )

@@ -74,8 +74,8 @@ class OnnxRuntime(Library):
     def may_change(self, x: onnxruntime.OrtValue) -> bool:
         return True  # the memory may have other users
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> onnxruntime.OrtValue:
-        return OrtValue(_from_capsule(to_capsule(tensor, versioned=False, move=move)))
+    def wrap(self, tensor: ManagedTensor) -> onnxruntime.OrtValue:
+        return OrtValue(_from_capsule(to_capsule(tensor, versioned=False)))
 
 
 def _place(x: onnxruntime.OrtValue) -> Device:

@@ -75,7 +75,7 @@ class OpenVINO(Library):
             "openvino", address_of(data), 0, shape, steps, dtype, CPU, pending=pending
         )
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> ov.Tensor:
+    def wrap(self, tensor: ManagedTensor) -> ov.Tensor:
         shape = tensor.shape
         if 0 in shape:  # no memory to share
             return ov.Tensor(_ov_types[tensor.dtype], shape)

@@ -156,14 +156,14 @@ class Paddle(Library):
     def _exported(x: paddle.Tensor) -> ManagedTensor:
         return _taken(acquire(x) if _API is None else _API.acquire(x))
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> paddle.Tensor:
+    def wrap(self, tensor: ManagedTensor) -> paddle.Tensor:
         tensor = ManagedTensor.trusted(
             tensor.pointer, tensor.shape, tensor.strides, tensor.dtype, tensor.device,
             tensor.readonly, tensor.padded, _deferred(tensor.owner),
         )  # fmt: skip
         if _API is None:
-            return paddle.utils.dlpack.from_dlpack(to_capsule(tensor, move=move))
-        return _API.wrap(tensor, move=move)
+            return paddle.utils.dlpack.from_dlpack(to_capsule(tensor))
+        return _API.wrap(tensor)
 
     def copy(self, x: paddle.Tensor) -> paddle.Tensor | None:
         return None if x.place == _CPU_PLACE and x.stop_gradient else x.clone()

@@ -117,7 +117,7 @@ class Pillow(Library):
             raise ConversionError("the image's pixels were replaced meanwhile: convert it again")
         return holder
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Image.Image:
+    def wrap(self, tensor: ManagedTensor) -> Image.Image:
         height, width, *channels = tensor.shape
         kind = tensor.dtype.name
         mode = _OF_CHANNELS[channels[0]] if channels else _MODES[kind]

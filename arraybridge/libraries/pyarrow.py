@@ -77,8 +77,8 @@ class PyArrow(Library):
     def may_change(self, x: object) -> bool:
         return isinstance(x, pa.Tensor)  # it may be NumPy's memory; other data never change
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> pa.Tensor:
-        return pa.Tensor.from_dlpack(Producer(tensor, move=move))
+    def wrap(self, tensor: ManagedTensor) -> pa.Tensor:
+        return pa.Tensor.from_dlpack(Producer(tensor))
 
     def resolve(self, x: Any) -> pa.Tensor | ManagedTensor:
         if isinstance(x, pa.Tensor):
@@ -219,7 +219,7 @@ class Arrays(Library):
     def owns(self, array_type: type) -> bool:
         return False
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> pa.Array:
+    def wrap(self, tensor: ManagedTensor) -> pa.Array:
         shape, kind = tensor.shape, _arrow_types[tensor.dtype]
         size = prod(shape)
         if tensor.dtype == _BOOL:

@@ -93,10 +93,10 @@ class TensorFlow(Library):
     def export_borrowed(self, x: tf.Tensor | tf.Variable, info: TensorInfo) -> ManagedTensor:
         return self.export_described(x, info)
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tf.Tensor:
+    def wrap(self, tensor: ManagedTensor) -> tf.Tensor:
         if tensor.dtype.name in _COPIED:
             return tf.constant(NUMPY.wrap(tensor))
-        capsule = to_capsule(tensor, versioned=False, move=move)
+        capsule = to_capsule(tensor, versioned=False)
         return tf.experimental.dlpack.from_dlpack(capsule)
 
     def copy(self, x: tf.Tensor | tf.Variable) -> tf.Tensor | None:

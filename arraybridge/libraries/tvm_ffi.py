@@ -86,8 +86,8 @@ class TvmFfi(Library):
             return None
         return Device(int(device.dlpack_device_type()), device.index)
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> tvm_ffi.Tensor:
-        return tvm_ffi.from_dlpack(to_capsule(tensor, move=move))
+    def wrap(self, tensor: ManagedTensor) -> tvm_ffi.Tensor:
+        return tvm_ffi.from_dlpack(to_capsule(tensor))
 
 
 def _serves(s: Any) -> bool:

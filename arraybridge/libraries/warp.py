@@ -93,7 +93,7 @@ class Warp(Library):
             info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
         )
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> wp.array:
+    def wrap(self, tensor: ManagedTensor) -> wp.array:
         shape, kind, device = tensor.shape, _warp_types[tensor.dtype], tensor.device
         name = self.native_device(device)
         strides = in_bytes(relaxed(shape, tensor.strides), tensor.dtype.itemsize)

@@ -45,12 +45,10 @@ static PyObject *numpy_signature(PyObject *known, PyObject *given)
 static PyObject *copy_small(PyObject *known, PyObject *given)
 {
     PyArrayObject *x = (PyArrayObject *)given;
-    if (PyArray_CheckExact(given) && PyTypeNum_ISNUMBER(PyArray_TYPE(x))
-        && PyArray_ISNBO(PyArray_DESCR(x)->byteorder)) {
-        Py_ssize_t most = PyLong_AsSsize_t(AB_KNOWN(known, 0));
-        return PyArray_SIZE(x) > most ? Py_NewRef(Py_None) : PyArray_NewCopy(x, NPY_CORDER);
-    }
-    return PyObject_Vectorcall(AB_KNOWN(known, 1), &given, 1, NULL);
+    if (!PyArray_CheckExact(given) || !PyArray_ISNBO(PyArray_DESCR(x)->byteorder))
+        return PyObject_Vectorcall(AB_KNOWN(known, 1), &given, 1, NULL);
+    Py_ssize_t most = PyLong_AsSsize_t(AB_KNOWN(known, 0));
+    return PyArray_SIZE(x) > most ? Py_NewRef(Py_None) : PyArray_NewCopy(x, NPY_CORDER);
 }
 
 /* Tests of PyTorch's results. Each takes a reference; 1 means unusual, or an exception. */
@@ -70,7 +68,7 @@ static PyObject *asked(PyObject *x, PyObject *method)
     return PyObject_VectorcallMethod(method, &x, 1, NULL);
 }
 
-enum { PLAIN, STRIDED, MODES, LEVEL, FORWARD, COMPLEX, SLOW, KNOWN }; /* of torch_signature's arguments */
+enum { PLAIN, STRIDED, MODES, LEVEL, FORWARD, COMPLEX, SLOW }; /* of torch_signature's arguments */
 
 /* Whether the Python function must find the signature, or there is an exception. */
 static int is_odd(PyObject *known, PyObject *x)
@@ -154,10 +152,10 @@ static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
     return PyObject_Vectorcall(AB_KNOWN(known, 0), &x, 1, NULL);
 }
 
-AB_BOUND(numpy_signature, 1)
-AB_BOUND(copy_small, 2)
-AB_BOUND(torch_signature, KNOWN)
-AB_BOUND(torch_to_numpy, 1)
+AB_BOUND(numpy_signature)
+AB_BOUND(copy_small)
+AB_BOUND(torch_signature)
+AB_BOUND(torch_to_numpy)
 
 PyMethodDef ab_arrays_methods[] = {
     {"numpy_signature", numpy_signature_of, METH_VARARGS, "numpy_signature(slow)"},

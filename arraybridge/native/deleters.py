@@ -82,30 +82,22 @@ def owner_of(address: int, versioned: bool) -> object:
 def take(capsule: object, versioned: bool) -> tuple[int, object] | None:
     """Consume a capsule: return its pointer and an owner; None if it has another name.
 
-    The owner is made before the capsule is consumed, so that nothing is lost if memory runs out. It
-    deletes nothing until then, and never if the pointer cannot be an address.
+    A pointer that cannot be an address has no owner.
     """
-    if type(capsule) is not pyapi.CapsuleType:
+    address = pyapi.claim(capsule, versioned)
+    if not address:
         return None
-    try:
-        address = pyapi.capsule_pointer(capsule, _MADE[versioned])
-    except ValueError:  # or another thread is consuming it
-        return None
-    held = pyapi.new_capsule(address, b"used_" + _MADE[versioned], _destructors[versioned])
-    made = address, Imported((held,))
-    if address < 4096 or address & 7:
-        return made if pyapi.claim(capsule, versioned) else None
-    return made if pyapi.pass_on(capsule, held, versioned) else None
+    return address, None if address < 4096 or address & 7 else owner_of(address, versioned)
+
+
+if C is not None:
+    export, owner_of, take = C.export, C.own, C.take
 
 
 def release(owner: Any, versioned: bool) -> None:
     """Run the deleter of what `owner_of` or `take` returned now."""
-    address = pyapi.claim(owner[0], versioned)
+    address = pyapi.claim(owner[0] if isinstance(owner, Imported) else owner, versioned)
     if address:
         deleter = c_void_p.from_address(address + (16 if versioned else 56)).value
         if deleter:
             _DELETER(deleter)(address)
-
-
-if C is not None:
-    owner_of, take, release = C.own, C.take, C.release

@@ -1,30 +1,32 @@
-/* `__dlpack__` and `__array__` of the Array classes, and their C exchange API.
+/* `__dlpack__` of the Array classes, and their C exchange API.
 
    Arrays that the table of conversions views as NumPy's are exported here. The Python method handles
    the rest: other devices, copies, legacy capsules, and errors. */
 #include "native.h"
 #include <string.h>
 
-static PyObject *known, *observers;    /* the types' records; see core/table.py */
-static PyObject *numpy_view;           /* of conversion.py, for types without a known one */
+static PyObject *classes, *observers, *first; /* first: (1, 0), the first versioned DLPack */
+static PyObject *numpy_view, *slow_dlpack, *slow_managed; /* the Python functions */
 static const char kinds[] = "iuf--cb"; /* NumPy's, in the order of DLDataTypeCode */
 
-/* The axes of an array, in elements; 0 if a stride is negative or not a multiple of the size. */
+/* The axes of an array, in elements, those that reach no element as in a dense array; 0 if a stride
+   is negative or not a multiple of the size, or the order matters. */
 static int read_axes(PyArrayObject *x, DLTensor *tensor)
 {
-    int64_t itemsize = PyArray_ITEMSIZE(x);
-    for (int k = 0; k < tensor->ndim; k++) {
-        int64_t stride = PyArray_STRIDES(x)[k];
-        if (stride < 0 || stride % itemsize)
+    int64_t itemsize = PyArray_ITEMSIZE(x), dense = 1;
+    for (int k = tensor->ndim; k--;) {
+        int64_t extent = PyArray_DIMS(x)[k], stride = PyArray_STRIDES(x)[k];
+        if (stride < 0 || stride % itemsize || (extent == 1 && PyArray_ISFORTRAN(x)))
             return 0;
-        tensor->shape[k] = PyArray_DIMS(x)[k];
-        tensor->strides[k] = stride / itemsize;
+        tensor->shape[k] = extent;
+        tensor->strides[k] = extent == 1 ? dense : stride / itemsize;
+        dense = tensor->strides[k] * extent;
     }
     return 1;
 }
 
 /* A struct on an array's memory; NULL, without an exception, if Python must export it. */
-static void *exported(PyObject *given, int versioned)
+static DLManagedTensorVersioned *exported(PyObject *given)
 {
     PyArrayObject *x = (PyArrayObject *)given;
     ab_drain(); /* may run any code, which may change the array */
@@ -37,15 +39,13 @@ static void *exported(PyObject *given, int versioned)
         return NULL;
     DLDataType dtype = {strchr(kinds, descr->kind) - kinds, 8 * PyArray_ITEMSIZE(x), 1};
     DLTensor tensor = {PyArray_DATA(x), {1, 0}, PyArray_NDIM(x), dtype, NULL, NULL, 0};
-    void *self = ab_struct(given, tensor, versioned);
+    DLManagedTensorVersioned *self = ab_struct(given, tensor, 1);
     if (!self)
         return PyErr_Clear(), NULL;
-    DLManagedTensorVersioned *whole = versioned ? self : NULL;
-    if (whole)
-        whole->flags = PyArray_ISWRITEABLE(x) ? 0 : DLPACK_FLAG_READ_ONLY;
-    if (read_axes(x, whole ? &whole->dl_tensor : self))
+    self->flags = PyArray_ISWRITEABLE(x) ? 0 : DLPACK_FLAG_READ_ONLY;
+    if (read_axes(x, &self->dl_tensor))
         return self;
-    return ab_delete(self, versioned), NULL;
+    return ab_delete(self, 1), NULL;
 }
 
 /* The export of an Array's NumPy view; NULL, without an exception, if Python must export it. */
@@ -56,8 +56,8 @@ static DLManagedTensorVersioned *exported_view(PyObject *array)
     PyObject *native = PyObject_GetAttr(array, ab_names._native), *view = NULL;
     if (native)
         view = PyArray_CheckExact(native) ? Py_NewRef(native)
-                                          : ab_view(known, native, numpy_view);
-    DLManagedTensorVersioned *made = view ? exported(view, 1) : NULL;
+                                          : PyObject_Vectorcall(numpy_view, &native, 1, NULL);
+    DLManagedTensorVersioned *made = view ? exported(view) : NULL;
     AB_DROP(native, view);
     if (!made && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear(); /* the Python method raises it again */
@@ -67,72 +67,37 @@ static DLManagedTensorVersioned *exported_view(PyObject *array)
 /* Whether the keywords only request a versioned capsule on the same memory. */
 static int is_plain(PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
-    int versioned = 0;
+    int versioned = 0, others = 0;
     for (Py_ssize_t i = 0, n = names && !given ? PyTuple_Size(names) : 0; i < n; i++) {
         PyObject *name = PyTuple_GetItem(names, i), *value = values[i];
-        if (name == ab_names.max_version) {
-            int pair = PyTuple_CheckExact(value) && PyTuple_Size(value) == 2;
-            PyObject *major = pair ? PyTuple_GetItem(value, 0) : NULL;
-            if (!pair || !PyLong_CheckExact(major) || !PyLong_CheckExact(PyTuple_GetItem(value, 1)))
-                return 0;
-            long number = PyLong_AsLong(major);
-            PyErr_Clear(); /* the number is too large: Python compares it */
-            versioned = number >= 1;
-        } else if ((value != Py_None && !(name == ab_names.copy && value == Py_False))
-                   || (name != ab_names.copy && name != ab_names.stream
-                       && name != ab_names.dl_device))
-            return 0;
+        if (name == ab_names.max_version)
+            versioned = PyObject_RichCompareBool(value, first, Py_GE) == 1;
+        else
+            others |= value != Py_None || (name != ab_names.copy && name != ab_names.stream
+                                           && name != ab_names.dl_device);
     }
-    return versioned;
-}
-
-static PyObject *classes, *slow_dlpack, *slow_array, *slow_managed; /* the Python functions */
-
-static PyObject *call_python(PyObject *method, PyObject *self, PyObject *const *values,
-                             Py_ssize_t given, PyObject *names)
-{
-    PyObject *all[8] = {self};
-    Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
-    if (n > 7)
-        return PyErr_Format(PyExc_TypeError, "%R takes no %zd arguments", method, n);
-    for (Py_ssize_t i = 0; i < n; i++)
-        all[i + 1] = values[i];
-    return PyObject_Vectorcall(method, all, given + 1, names);
+    PyErr_Clear(); /* no pair of numbers: Python tells */
+    return versioned && !others;
 }
 
 static PyObject *dlpack(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
 {
     DLManagedTensorVersioned *made = is_plain(values, given, names) ? exported_view(self) : NULL;
-    if (made)
+    Py_ssize_t n = given + (names ? PyTuple_Size(names) : 0);
+    if (made || PyErr_Occurred())
         return ab_capsule(made, 1);
-    return PyErr_Occurred() ? NULL : call_python(slow_dlpack, self, values, given, names);
+    PyObject *all[8] = {self};
+    if (n > 7)
+        return PyErr_Format(PyExc_TypeError, "__dlpack__ takes no %zd arguments", n);
+    for (Py_ssize_t i = 0; i < n; i++)
+        all[i + 1] = values[i];
+    return PyObject_Vectorcall(slow_dlpack, all, given + 1, names);
 }
 
 static PyMethodDef dlpack_def = {
     "__dlpack__", (PyCFunction)(void (*)(void))dlpack, METH_FASTCALL | METH_KEYWORDS,
     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
     "Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`."};
-
-/* The view itself for numpy.asarray, which requests no copy; else the Python method's result. */
-static PyObject *array(PyObject *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
-{
-    int plain = !given && !PyList_Size(observers);
-    for (Py_ssize_t i = 0, n = plain && names ? PyTuple_Size(names) : 0; i < n; i++) {
-        PyObject *name = PyTuple_GetItem(names, i);
-        plain &= values[i] == Py_None && (name == ab_names.copy || name == ab_names.dtype);
-    }
-    PyObject *native = plain ? PyObject_GetAttr(self, ab_names._native) : NULL;
-    PyObject *view = native ? ab_view(known, native, numpy_view) : NULL;
-    Py_XDECREF(native);
-    if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
-        return view;
-    PyErr_Clear();
-    return call_python(slow_array, self, values, given, names);
-}
-static PyMethodDef array_def = {
-    "__array__", (PyCFunction)(void (*)(void))array, METH_FASTCALL | METH_KEYWORDS,
-    "__array__($self, /, dtype=None, copy=None)\n--\n\n"
-    "Return a NumPy array on the same memory; see ``numpy.asarray``."};
 
 /* managed_tensor_from_py_object_no_sync of dlpack.h, for the exchange tables of all classes. */
 static int managed(void *object, DLManagedTensorVersioned **out)
@@ -146,18 +111,17 @@ static int managed(void *object, DLManagedTensorVersioned **out)
     return *out ? 0 : -1;
 }
 
-/* Descriptors of __dlpack__ and __array__ for a type, and the address of `managed`. */
+/* The descriptor of __dlpack__ for a type, and the address of `managed`. */
 static PyObject *export_arrays(PyObject *module, PyObject *args)
 {
     PyTypeObject *type;
     Py_INCREF(args); /* for good, since other C code keeps the address */
-    if (!PyArg_ParseTuple(args, "O!O!O!O!OOOO", &PyType_Type, &type, &PySet_Type, &classes,
-                          &PyDict_Type, &known, &PyList_Type, &observers, &slow_dlpack,
-                          &slow_array, &slow_managed, &numpy_view))
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOO", &PyType_Type, &type, &PySet_Type, &classes,
+                          &PyList_Type, &observers, &first, &numpy_view, &slow_dlpack,
+                          &slow_managed))
         return NULL;
     int (*address)(void *, DLManagedTensorVersioned **) = managed;
-    return Py_BuildValue("NNN", PyDescr_NewMethod(type, &dlpack_def),
-                         PyDescr_NewMethod(type, &array_def),
+    return Py_BuildValue("NN", PyDescr_NewMethod(type, &dlpack_def),
                          PyLong_FromVoidPtr(*(void **)&address));
 }
 
@@ -168,15 +132,8 @@ static PyObject *address(PyObject *module, PyObject *x)
     return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)x));
 }
 
-static PyObject *legacy(PyObject *module, PyObject *x)
-{
-    void *made = exported(x, 0);
-    return made ? ab_capsule(made, 0) : Py_NewRef(Py_None);
-}
-
 PyMethodDef ab_exports_methods[] = {
     {"address", address, METH_O, "The address of a NumPy array's first element."},
-    {"legacy", legacy, METH_O, "A legacy capsule on a NumPy array; None if Python must make it."},
     {"export_arrays", export_arrays, METH_VARARGS,
-     "export_arrays(type, classes, records, observers, dlpack, array, managed, numpy_view)"},
+     "export_arrays(type, classes, observers, (1, 0), numpy_view, dlpack, managed)"},
     {0}};

@@ -23,7 +23,7 @@ static PyObject *found(PyObject *dict, PyObject *key)
     return value;
 }
 
-enum { SIGN, RUNS, NEW, FAILED, RUN_PARTS };
+enum { SIGN, RUNS, NEW, FAILED };
 
 static PyObject *run(PyObject *known, PyObject *x)
 {
@@ -58,27 +58,8 @@ static PyObject *with_state(PyObject *known, PyObject *x)
     return key;
 }
 
-AB_BOUND(run, RUN_PARTS)
-AB_BOUND(with_state, 2)
-
-/* An attribute of the record of an array's type; NULL, without an exception but an interrupt. */
-static PyObject *recorded(PyObject *records, PyObject *x, PyObject *name)
-{
-    PyObject *record = PyDict_GetItemWithError(records, (PyObject *)Py_TYPE(x));
-    return record ? PyObject_GetAttr(record, name) : NULL;
-}
-
-/* The view that `convert(x, "numpy", copy=False)` makes, by the function that the type's record has
-   for it, or else by `unknown`, which adds it; NULL, perhaps with an exception, without a view. */
-PyObject *ab_view(PyObject *records, PyObject *x, PyObject *unknown)
-{
-    PyObject *view = recorded(records, x, ab_names.view);
-    PyObject *made = PyErr_Occurred() ? NULL : call_one(view && view != Py_None ? view : unknown, x);
-    Py_XDECREF(view);
-    if (made == Py_None)
-        Py_CLEAR(made);
-    return made;
-}
+AB_BOUND(run)
+AB_BOUND(with_state)
 
 /* It lives as long as the process, and so do the arguments of `front` that it borrows. */
 typedef struct {
@@ -88,7 +69,6 @@ typedef struct {
 } Front;
 
 static PyTypeObject *front_type;
-static PyObject *method_type; /* types.MethodType */
 
 /* A new reference to the key of a call: `to`, or also names and values of keywords; else NULL. */
 static PyObject *key_of(Front *self, PyObject *const *values, Py_ssize_t given, PyObject *names)
@@ -136,7 +116,9 @@ static PyObject *front_call(PyObject *object, PyObject *const *values, size_t fl
     Front *self = (Front *)object;
     Py_ssize_t given = flags & ~((size_t)1 << (8 * sizeof(size_t) - 1));
     PyObject *key = given ? key_of(self, values, given, names) : NULL;
-    PyObject *table = key ? recorded(self->records, values[0], ab_names.table) : NULL;
+    PyObject *record = key ? PyDict_GetItemWithError(self->records, (PyObject *)Py_TYPE(values[0]))
+                           : NULL;
+    PyObject *table = record ? PyObject_GetAttr(record, ab_names.table) : NULL;
     PyObject *entry = table ? found(table, key) : NULL;
     PyObject *run = entry ? PyObject_GetAttr(entry, ab_names.run) : NULL, *result = NULL;
     if (!run && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
@@ -158,15 +140,6 @@ static PyObject *front_reduce(PyObject *self, PyObject *unused)
     return PyObject_GetAttr(self, ab_names.__qualname__); /* pickled by name, like functions */
 }
 
-/* As an attribute of a class it is a method, like functions. */
-static PyObject *front_get(PyObject *self, PyObject *object, PyObject *type)
-{
-    PyObject *both[2] = {self, object};
-    if (!object || object == Py_None)
-        return Py_NewRef(self);
-    return PyObject_Vectorcall(method_type, both, 2, NULL);
-}
-
 static PyMemberDef front_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Front, call), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(Front, dict), READONLY, NULL},
@@ -176,7 +149,7 @@ static PyGetSetDef front_getset[] = {
 static PyMethodDef front_methods[] = {{"__reduce__", front_reduce, METH_NOARGS, NULL}, {0}};
 static PyType_Slot front_slots[] = {
     {Py_tp_members, front_members}, {Py_tp_getset, front_getset}, {Py_tp_methods, front_methods},
-    {Py_tp_call, PyVectorcall_Call}, {Py_tp_descr_get, front_get}, {Py_tp_repr, front_repr},
+    {Py_tp_call, PyVectorcall_Call}, {Py_tp_repr, front_repr},
     {0, NULL},
 };
 static PyType_Spec front_spec = {
@@ -208,9 +181,6 @@ PyMethodDef ab_lookup_methods[] = {
 
 int ab_lookup_setup(void)
 {
-    PyObject *types = PyImport_ImportModule("types");
-    method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
-    Py_XDECREF(types);
-    front_type = method_type ? (PyTypeObject *)PyType_FromSpec(&front_spec) : NULL;
+    front_type = (PyTypeObject *)PyType_FromSpec(&front_spec);
     return front_type ? 0 : -1;
 }

@@ -8,13 +8,6 @@ static const char *const texts[] = {
     AB_NAMES(AB_TEXT)
 };
 
-PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size)
-{
-    if (PyTuple_Size(args) == size)
-        return PyCFunction_NewEx(function, args, NULL);
-    return PyErr_Format(PyExc_TypeError, "%s needs %zd objects", function->ml_name, size);
-}
-
 static int execute(PyObject *module)
 {
     PyMethodDef *const methods[] = {ab_release_methods, ab_exports_methods, ab_lookup_methods,

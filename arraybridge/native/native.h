@@ -19,7 +19,7 @@ PyAPI_FUNC(PyObject *) PyObject_VectorcallMethod(PyObject *, PyObject *const *, 
 #endif
 
 /* dlpack.h 1.3 */
-enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 3, DLPACK_FLAG_READ_ONLY = 1, DLPACK_FLAG_PADDED = 4 };
+enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 3, DLPACK_FLAG_READ_ONLY = 1 };
 typedef struct { uint32_t major, minor; } DLPackVersion;
 typedef struct { int32_t device_type, device_id; } DLDevice;
 typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;
@@ -46,23 +46,22 @@ typedef struct DLManagedTensorVersioned {
 
 /* Attributes and keywords that are looked up, interned once. */
 #define AB_NAMES(X)                                                                               \
-    X(__qualname__) X(_current_level) X(_native) X(copy) X(data_ptr) X(dl_device) X(dtype) X(is_contiguous)   \
-    X(is_conj) X(is_cpu) X(is_neg) X(is_nested) X(layout) X(max_version) X(nbytes) X(ndim)        \
-    X(numel) X(numpy) X(requires_grad) X(resizable) X(run) X(shape) X(stream) X(stride) X(table)   \
-    X(untyped_storage) X(view)
+    X(__qualname__) X(_current_level) X(_native) X(copy) X(data_ptr) X(dl_device) X(dtype)        \
+    X(is_conj) X(is_contiguous) X(is_cpu) X(is_neg) X(is_nested) X(layout) X(max_version)         \
+    X(nbytes) X(ndim) X(numel) X(numpy) X(requires_grad) X(run) X(shape) X(stream) X(stride)      \
+    X(table) X(untyped_storage)
 #define AB_NAME(name) *name,
 typedef struct { PyObject AB_NAMES(AB_NAME) *no_more; } AbNames;
 extern AbNames ab_names;
 
-/* AB_BOUND(name, size) defines name_of(...), which binds `size` arguments to `name`, a function of
-   an array: they are its `self`. */
-PyObject *ab_bound(PyMethodDef *function, PyObject *args, Py_ssize_t size);
+/* AB_BOUND(name) defines name_of(...), which binds its arguments to `name`, a function of an array:
+   they are its `self`. */
 #define AB_KNOWN(self, i) PyTuple_GetItem(self, i)
-#define AB_BOUND(name, size)                                                                      \
+#define AB_BOUND(name)                                                                            \
     static PyObject *name##_of(PyObject *module, PyObject *args)                                  \
     {                                                                                             \
         static PyMethodDef function = {#name, name, METH_O, NULL};                                \
-        return ab_bound(&function, args, size);                                                   \
+        return PyCFunction_NewEx(&function, args, NULL);                                          \
     }
 
 /* Release new references, some of which may be NULL. */
@@ -79,9 +78,6 @@ void *ab_struct(PyObject *owner, DLTensor tensor, int versioned);
 PyObject *ab_capsule(void *self, int versioned);
 void ab_delete(void *self, int versioned);
 void ab_drain(void);
-
-/* lookup.c */
-PyObject *ab_view(PyObject *records, PyObject *x, PyObject *unknown);
 
 /* Each file's functions, and its setup for a new module: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from ctypes import PYFUNCTYPE, c_char_p, c_int, c_void_p, py_object
 from functools import cache, partial
 from operator import call
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from . import C
@@ -85,30 +84,13 @@ def claim(capsule: object, versioned: bool) -> int:
     return pointer  # type: ignore[no-any-return]
 
 
-def pass_on(capsule: object, heir: object, versioned: bool) -> bool:
-    """Consume a DLPack capsule as `claim` does, and give its name to an heir in the same step."""
-    name, used = _CLAIMED[versioned]
-    try:
-        _, _, _ = map(
-            call, (*_CLAIM, _capsule_rename), (capsule, capsule, heir), (name, used, name)
-        )
-    except ValueError:
-        return False
-    return True
-
-
 if not HAS_GIL:
-    _claim, _pass_on, _claiming = claim, pass_on, threading.Lock()
+    _claim, _claiming = claim, threading.Lock()
 
     def claim(capsule: object, versioned: bool) -> int:
         """Consume a capsule, one thread at a time."""
         with _claiming:
             return _claim(capsule, versioned)
-
-    def pass_on(capsule: object, heir: object, versioned: bool) -> bool:
-        """Pass on a capsule, one thread at a time."""
-        with _claiming:
-            return _pass_on(capsule, heir, versioned)
 
     def _renew() -> None:
         global _claiming
@@ -145,21 +127,6 @@ def soon(function: Callable[[], object]) -> Callable[[object], object]:
     callback = PYFUNCTYPE(c_int, c_void_p)(pending)
     incref(callback)
     return partial(_add_pending_call, address_of(callback), None)
-
-
-def _references(holder: object, name: str) -> int:
-    return sys.getrefcount(getattr(holder, name))
-
-
-_ALONE = _references(SimpleNamespace(held=object()), "held")  # depends on Python's version
-
-
-def holds_alone(holder: object, name: str) -> bool:
-    """Whether only an attribute refers to its value.
-
-    False without the GIL: another thread may take a reference after the count is read.
-    """
-    return HAS_GIL and _references(holder, name) <= _ALONE
 
 
 def take_object(slot: py_object) -> object:

@@ -127,43 +127,30 @@ PyObject *ab_capsule(void *self, int versioned)
     return made;
 }
 
-/* Read a tuple of integers; -1 with an exception. */
-static int read_axes(PyObject *numbers, int64_t *axes)
+/* export(owner, axes, versioned), as in deleters.py: a capsule on an empty struct, its address,
+   manager_ctx and deleter, and the address of its extents and strides. */
+static PyObject *export(PyObject *module, PyObject *args)
 {
-    for (Py_ssize_t i = 0, n = PyTuple_Size(numbers); i < n; i++)
-        if ((axes[i] = PyLong_AsLongLong(PyTuple_GetItem(numbers, i))) == -1 && PyErr_Occurred())
-            return -1;
-    return 0;
-}
-
-static PyObject *capsule(PyObject *module, PyObject *args)
-{
-    PyObject *owner, *shape, *strides, *made;
-    int versioned, code, bits, lanes, type, id;
-    unsigned int major, minor;
-    unsigned long long flags, data, offset;
-    if (!PyArg_ParseTuple(args, "Op(II)KK(ii)(iii)O!O!K", &owner, &versioned, &major, &minor,
-                          &flags, &data, &type, &id, &code, &bits, &lanes, &PyTuple_Type, &shape,
-                          &PyTuple_Type, &strides, &offset))
+    PyObject *owner, *axes;
+    int versioned;
+    if (!PyArg_ParseTuple(args, "OO!p", &owner, &PyTuple_Type, &axes, &versioned))
         return NULL;
-    Py_ssize_t ndim = PyTuple_Size(shape);
-    if (PyTuple_Size(strides) != ndim)
-        return PyErr_Format(PyExc_ValueError, "expected %zd strides, one per axis", ndim);
     ab_drain();
-    DLTensor tensor = {(void *)(uintptr_t)data, {type, id}, (int32_t)ndim,
-                       {(uint8_t)code, (uint8_t)bits, (uint16_t)lanes}, NULL, NULL, offset};
-    void *self = ab_struct(owner, tensor, versioned);
-    DLTensor *filled = self;
-    if (self && versioned) {
-        DLManagedTensorVersioned *whole = self;
-        whole->version = (DLPackVersion){major, minor};
-        whole->flags = flags;
-        filled = &whole->dl_tensor;
-    }
-    made = ab_capsule(self, versioned);
-    if (made && (read_axes(shape, filled->shape) || read_axes(strides, filled->strides)))
-        Py_CLEAR(made);
-    return made;
+    Py_ssize_t n = PyTuple_Size(axes);
+    void *self = ab_struct(owner, (DLTensor){.ndim = (int32_t)(n / 2)}, versioned);
+    PyObject *made = ab_capsule(self, versioned);
+    if (!made)
+        return NULL;
+    DLManagedTensorVersioned *new = self;
+    DLManagedTensor *old = self;
+    int64_t *filled = versioned ? new->dl_tensor.shape : old->dl_tensor.shape;
+    for (Py_ssize_t i = 0; i < n; i++)
+        filled[i] = PyLong_AsLongLong(PyTuple_GetItem(axes, i));
+    if (PyErr_Occurred())
+        return Py_DECREF(made), NULL;
+    void *deleter = versioned ? (void *)new->deleter : (void *)old->deleter;
+    return Py_BuildValue("NKKKK", made, (uintptr_t)self, (uintptr_t)owner, (uintptr_t)deleter,
+                         (uintptr_t)filled);
 }
 
 /* Consume a capsule: its pointer; NULL, without an exception, if it has another name. The GIL lets
@@ -177,62 +164,41 @@ static void *claimed(PyObject *capsule, int versioned)
     return self;
 }
 
-/* The second argument of the functions below, whether a struct is versioned, or -1. */
-static int read_kind(PyObject *const *given, Py_ssize_t n)
+static PyObject *claim(PyObject *module, PyObject *args)
 {
-    if (n == 2)
-        return PyObject_IsTrue(given[1]);
-    PyErr_SetString(PyExc_TypeError, "expected a capsule or address, and whether it is versioned");
-    return -1;
-}
-
-static PyObject *claim(PyObject *module, PyObject *const *given, Py_ssize_t n)
-{
-    int versioned = read_kind(given, n);
-    return versioned < 0 ? NULL : PyLong_FromVoidPtr(claimed(given[0], versioned));
+    PyObject *capsule;
+    int versioned;
+    if (!PyArg_ParseTuple(args, "Op", &capsule, &versioned))
+        return NULL;
+    return PyLong_FromVoidPtr(claimed(capsule, versioned));
 }
 
 /* own(address, versioned): a capsule that deletes a producer's struct when it is freed. */
-static PyObject *own(PyObject *module, PyObject *const *given, Py_ssize_t n)
+static PyObject *own(PyObject *module, PyObject *args)
 {
-    int versioned = read_kind(given, n);
-    void *self = versioned < 0 ? NULL : PyLong_AsVoidPtr(given[0]);
-    if (!self && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "the address of the struct is NULL");
-    return ab_capsule(self, versioned);
+    unsigned long long address;
+    int versioned;
+    if (!PyArg_ParseTuple(args, "Kp", &address, &versioned))
+        return NULL;
+    return address ? ab_capsule((void *)(uintptr_t)address, versioned)
+                   : PyErr_Format(PyExc_ValueError, "the address of the struct is NULL");
 }
 
 /* take(capsule, versioned): consume a capsule; return its address and an owner as from `own`, or
-   None if it has another name. The owner is made first, so that nothing is lost if memory runs out.
-   Its name disarms it until then, or for good if the pointer is no address. */
-static PyObject *take(PyObject *module, PyObject *const *given, Py_ssize_t n)
+   None if it has another name. A pointer that is no address has no owner. If memory runs out, the
+   struct is deleted. */
+static PyObject *take(PyObject *module, PyObject *args)
 {
-    int versioned = read_kind(given, n);
-    if (versioned < 0)
+    PyObject *capsule;
+    int versioned;
+    if (!PyArg_ParseTuple(args, "Op", &capsule, &versioned))
         return NULL;
-    if (!PyCapsule_IsValid(given[0], NAMES[versioned][0]))
+    void *self = claimed(capsule, versioned);
+    if (!self)
         Py_RETURN_NONE;
-    void *self = PyCapsule_GetPointer(given[0], NAMES[versioned][0]);
-    PyObject *owner = self ? PyCapsule_New(self, NAMES[versioned][1], destroy) : NULL;
-    PyObject *made = owner ? Py_BuildValue("NO", PyLong_FromVoidPtr(self), owner) : NULL;
-    Py_XDECREF(owner); /* the tuple holds it */
-    if (made && claimed(given[0], versioned) != self) { /* another thread was faster */
-        Py_DECREF(made);
-        Py_RETURN_NONE;
-    }
-    if (made && (uintptr_t)self >= 4096 && !((uintptr_t)self & 7))
-        PyCapsule_SetName(owner, NAMES[versioned][0]);
-    return made;
-}
-
-/* release(owner, versioned): run the deleter of what `own` returned now. */
-static PyObject *release_now(PyObject *module, PyObject *const *given, Py_ssize_t n)
-{
-    int versioned = read_kind(given, n);
-    void *self = versioned < 0 ? NULL : claimed(given[0], versioned);
-    if (self)
-        ab_delete(self, versioned);
-    return versioned < 0 ? NULL : Py_NewRef(Py_None);
+    int is_address = (uintptr_t)self >= 4096 && !((uintptr_t)self & 7);
+    PyObject *owner = is_address ? ab_capsule(self, versioned) : Py_NewRef(Py_None);
+    return owner ? Py_BuildValue("NN", PyLong_FromVoidPtr(self), owner) : NULL;
 }
 
 static PyObject *drain(PyObject *module, PyObject *unused)
@@ -241,15 +207,11 @@ static PyObject *drain(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-#define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
-
 PyMethodDef ab_release_methods[] = {
-    {"capsule", capsule, METH_VARARGS,
-     "capsule(owner, versioned, version, flags, data, device, dtype, shape, strides, byte_offset)"},
-    {"claim", FAST(claim), "Consume a capsule."},
-    {"own", FAST(own), "own(address, versioned): an owner of a producer's struct."},
-    {"take", FAST(take), "take(capsule, versioned): its address and an owner; or None."},
-    {"release", FAST(release_now), "release(owner, versioned): run its deleter now."},
+    {"export", export, METH_VARARGS, "export(owner, axes, versioned): a capsule to be filled."},
+    {"claim", claim, METH_VARARGS, "Consume a capsule."},
+    {"own", own, METH_VARARGS, "own(address, versioned): an owner of a producer's struct."},
+    {"take", take, METH_VARARGS, "take(capsule, versioned): its address and an owner; or None."},
     {"drain", drain, METH_NOARGS, "Release the owners of structs that other threads have deleted."},
     {0}};
 

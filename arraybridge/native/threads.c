@@ -19,10 +19,8 @@
 /* STACK: kernels have scratch buffers there; musl's default is 128 KB, macOS's 512 KB. */
 enum { LINE = 64, STACK = 4 << 20 };
 
-typedef struct Job { /* addresses are integers */
-    void (*slice)(const struct Job *, int64_t i);
-    long long count, kernel, records, stride, dst, src, nbytes;
-    int past_cache;
+typedef struct Job {
+    long long kernel, records, stride, count; /* addresses are integers */
     _Alignas(LINE) atomic_llong next; /* on a separate cache line: every thread writes it */
 } Job;
 
@@ -40,8 +38,9 @@ static struct Pool {
 
 static void drain(Job *job)
 {
+    void (*kernel)(int64_t) = (void (*)(int64_t))(intptr_t)job->kernel;
     for (int64_t i; (i = atomic_fetch_add(&job->next, 1)) < job->count;)
-        job->slice(job, i);
+        kernel(job->records + i * job->stride);
 }
 
 /* A thread of the pool. */
@@ -113,75 +112,42 @@ static void run(Job *job, int64_t threads)
     atomic_store(&pool.busy, 0);
 }
 
-static void call_kernel(const Job *job, int64_t i)
+/* The flat copy: a record has the addresses to and from, bytes, and whether to bypass the cache. */
+static void copy(int64_t record)
 {
-    ((void (*)(int64_t))(intptr_t)job->kernel)(job->records + i * job->stride);
-}
-
-/* Copy whole cache lines, bypassing the cache if there are instructions for that. */
-static void stream(char *dst, const char *src, int64_t nbytes)
-{
+    const int64_t *run = (const int64_t *)(intptr_t)record;
+    char *dst = (char *)(intptr_t)run[0];
+    const char *src = (const char *)(intptr_t)run[1];
+    int64_t at = 0, nbytes = run[2];
 #ifdef __SSE2__
-    __m128i line[LINE / sizeof(__m128i)];
-    for (int64_t at = 0; at < nbytes; at += LINE) {
-        memcpy(line, src + at, LINE);
-#pragma GCC unroll 4
-        for (size_t i = 0; i < LINE / sizeof *line; i++)
-            _mm_stream_si128((__m128i *)(dst + at) + i, line[i]);
+    if (run[3]) {
+        int64_t before = -(uint64_t)run[0] % LINE;
+        at = before < nbytes ? before : nbytes;
+        memcpy(dst, src, at);
+        for (int64_t size = sizeof(__m128i); at + size <= nbytes; at += size)
+            _mm_stream_si128((__m128i *)(dst + at), _mm_loadu_si128((const __m128i *)(src + at)));
+        _mm_sfence(); /* make them visible before later writes */
     }
-    _mm_sfence(); /* make them visible before later writes */
-#else
-    memcpy(dst, src, nbytes);
 #endif
-}
-
-/* Copy one slice of a run; all but the first start at a cache line of the destination. */
-static void copy_part(const Job *job, int64_t i)
-{
-    char *dst = (char *)(intptr_t)job->dst;
-    const char *src = (const char *)(intptr_t)job->src;
-    int64_t before = -(uint64_t)job->dst % LINE, head = before < job->nbytes ? before : job->nbytes;
-    int64_t lines = (job->nbytes - head) / LINE, start = head + lines * i / job->count * LINE;
-    int64_t stop = head + lines * (i + 1) / job->count * LINE;
-    if (job->past_cache)
-        stream(dst + start, src + start, stop - start);
-    else
-        memcpy(dst + start, src + start, stop - start);
-    if (i == 0)
-        memcpy(dst, src, head);
-    if (i == job->count - 1)
-        memcpy(dst + stop, src + stop, job->nbytes - stop);
-}
-
-static PyObject *finish(Job *job, long long threads, int parsed)
-{
-    if (!parsed)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    run(job, threads);
-    Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
+    memcpy(dst + at, src + at, nbytes - at);
 }
 
 static PyObject *call_slices(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    Job it = {.slice = call_kernel};
-    long long threads = 0;
-    int parsed = PyArg_ParseTuple(args, "LLLLL", &it.kernel, &it.records, &it.stride, &it.count,
-                                  &threads);
-    return finish(&it, threads, parsed);
-}
-
-static PyObject *copy_slices(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    Job it = {.slice = copy_part};
-    long long threads = 0;
-    int parsed = PyArg_ParseTuple(args, "LLLpLL", &it.dst, &it.src, &it.nbytes, &it.past_cache,
-                                  &it.count, &threads);
-    return finish(&it, threads, parsed);
+    Job job = {0};
+    long long threads;
+    if (!PyArg_ParseTuple(args, "LLLLL", &job.kernel, &job.records, &job.stride, &job.count,
+                          &threads))
+        return NULL;
+    if (!job.kernel)
+        job.kernel = (intptr_t)copy;
+    Py_BEGIN_ALLOW_THREADS
+    run(&job, threads);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
 }
 
 PyMethodDef ab_threads_methods[] = {
-    {"call_slices", call_slices, METH_VARARGS, "Call a kernel once for each record."},
-    {"copy_slices", copy_slices, METH_VARARGS, "Copy a run of bytes."},
+    {"call_slices", call_slices, METH_VARARGS,
+     "call_slices(kernel, records, stride, count, threads); kernel 0 is the flat copy."},
     {0}};

@@ -13,14 +13,11 @@ if TYPE_CHECKING:
 class Producer:
     """An object whose ``__dlpack__`` returns one kind of `to_capsule`'s, whatever is requested."""
 
-    __slots__ = ("move", "tensor", "versioned")
+    __slots__ = ("tensor", "versioned")
 
-    def __init__(
-        self, tensor: ManagedTensor, *, versioned: bool = True, move: bool = False
-    ) -> None:
+    def __init__(self, tensor: ManagedTensor, *, versioned: bool = True) -> None:
         self.tensor = tensor
         self.versioned = versioned
-        self.move = move
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.tensor.__dlpack_device__()

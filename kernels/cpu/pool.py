@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+from array import array
 from collections.abc import Iterator
 from contextvars import ContextVar
 from ctypes import CFUNCTYPE, c_int64, memmove
+from itertools import pairwise
 
 from arraybridge.environment import whole_number
 from arraybridge.native import C
 
 #: More threads than this do not raise the bandwidth of any known socket.
 MAX_DEFAULT_THREADS = 16
+
+_LINE = 64  # bytes of the cache
 
 
 def run(kernel: int, records: int, stride: int, count: int) -> None:
@@ -42,13 +46,18 @@ def run(kernel: int, records: int, stride: int, count: int) -> None:
 def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -> None:
     """Copy one run of bytes to another that does not overlap it, in ``count`` slices.
 
-    Past the cache, memory is not read before it is overwritten; without the C extension ``memmove``
-    decides.
+    All but the first start at a cache line of the destination. Past the cache, memory is not read
+    before it is overwritten; without the C extension ``memmove`` decides.
     """
-    if C is not None:
-        C.copy_slices(dst, src, nbytes, past_cache, count, get_num_threads())
-    else:
+    if C is None:
         memmove(dst, src, nbytes)
+        return
+    head = min(-dst % _LINE, nbytes)
+    cuts = [head + (nbytes - head) * i // count // _LINE * _LINE for i in range(1, count)]
+    records = array("q")
+    for start, stop in pairwise([0, *cuts, nbytes]):
+        records.extend((dst + start, src + start, stop - start, past_cache))
+    C.call_slices(0, records.buffer_info()[0], 32, count, get_num_threads())
 
 
 def _default() -> int:

@@ -130,7 +130,7 @@ def test_a_registered_library_goes_first(site):
     script = """
     from mylib.bridge import GridLibrary
     class Other(GridLibrary):
-        def wrap(self, tensor, *, move=False):
+        def wrap(self, tensor):
             return "other"
     for _ in "before", "after":
         ab.register_library(Other())

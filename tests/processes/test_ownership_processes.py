@@ -125,7 +125,7 @@ def test_a_consumer_releases_after_the_interpreter_has_ended(versioned):
         for _ in range(3):
             made = tensor.to_struct({versioned})
             at_exit(kind.from_address(made).deleter, made, None)
-        moved = ManagedTensor.allocate((3,), tensor.dtype).hand_over({versioned})
+        moved = ManagedTensor.allocate((3,), tensor.dtype).to_struct({versioned})
         at_exit(kind.from_address(moved).deleter, moved, None)
         at_exit(address(libc.puts), ctypes.addressof(texts[1]), None)
         import atexit
@@ -221,7 +221,7 @@ def _cases():
         "capsules to numpy": (10_000, lambda: np.from_dlpack(Exported(owned))),
         "capsules from torch": (10_000, lambda: dlpack.acquire(tensor)),
         "refused": (5_000, refused),
-        "blocks": (5_000, lambda: release(ManagedTensor.allocate((3, 4), owned.dtype).hand_over())),
+        "blocks": (5_000, lambda: release(ManagedTensor.allocate((3, 4), owned.dtype).to_struct())),
     }
     if api is not None:
         cases["torch's C functions"] = (10_000, lambda: api.wrap(api.acquire(tensor)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 import threading
@@ -14,7 +13,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge import dlpack
-from arraybridge.dlpack import ConsumedCapsuleError, ManagedTensor
+from arraybridge.dlpack import ConsumedCapsuleError
 from tests.support.exporters import KINDS, Owner
 from tests.support.optional import needs, optional, with_needs
 from tests.support.processes import python
@@ -91,30 +90,6 @@ def test_a_capsule_that_another_library_consumes_meanwhile():
     for found in outcomes(consume, capsules):
         refused = found[ConsumedCapsuleError] + found[RuntimeError]
         assert (found.total(), refused) == (4, 3)
-
-
-def test_a_block_moves_out_once():
-    def move(block):
-        return dlpack.from_capsule(dlpack.to_capsule(block, move=True))
-
-    blocks = [ManagedTensor.allocate((8,), dlpack.DataType.named("int32")) for _ in range(600)]
-    places = [block.data for block in blocks]
-    found = [[] for _ in blocks]
-
-    def keep(place):
-        tensor = move(blocks[place])
-        found[place].append(tensor)
-        return tensor
-
-    counts = outcomes(keep, list(range(600)))
-    # Whoever finds it shared gets a view, whoever comes too late the error; memory that is
-    # handed out stays valid, whoever has it.
-    assert all(set(each) <= {ManagedTensor, BufferError} for each in counts), counts
-    for place, tensors in zip(places, found, strict=True):
-        assert tensors
-        for tensor in tensors:
-            assert tensor.data == place
-            ctypes.memset(tensor.data, 7, tensor.nbytes)
 
 
 def test_threads_that_export_first():

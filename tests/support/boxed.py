@@ -94,7 +94,7 @@ class BoxedLibrary(ab.Library):
     def export(self, x: Any, stream: int | None = None) -> ab.dlpack.ManagedTensor:
         return ab.dlpack.acquire(x.array)
 
-    def wrap(self, tensor: ab.dlpack.ManagedTensor, *, move: bool = False) -> Boxed:
+    def wrap(self, tensor: ab.dlpack.ManagedTensor) -> Boxed:
         return Boxed(ab.convert(tensor, "numpy"))
 
     def native_namespace(self) -> Any:

@@ -192,7 +192,7 @@ def library(
                 device=info.device, readonly=x.readonly,
             )  # fmt: skip
 
-        def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
+        def wrap(self, tensor: ManagedTensor) -> Any:
             item = tensor.dtype.itemsize
             strides = [step * item for step in tensor.strides]
             kept = numpy_dtype(tensor.dtype)

@@ -61,8 +61,8 @@ class ArrayAPIStrict(Library):
     def memory_owner(self, x: Any, info: TensorInfo) -> object:
         return x._array
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Any:
-        return self._on(NUMPY.wrap(tensor, move=move), tensor.device)
+    def wrap(self, tensor: ManagedTensor) -> Any:
+        return self._on(NUMPY.wrap(tensor), tensor.device)
 
     @staticmethod
     def _on(array: np.ndarray, place: Device) -> Any:

@@ -94,7 +94,7 @@ class CuPy(Library):
             device=info.device,
         )
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> cupy.ndarray:
+    def wrap(self, tensor: ManagedTensor) -> cupy.ndarray:
         shape, dtype, place = tensor.shape, tensor.dtype, tensor.device
         strides = in_bytes(tensor.strides, dtype.itemsize)
         low, high = span(shape, strides, dtype.itemsize)

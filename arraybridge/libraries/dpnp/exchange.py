@@ -63,7 +63,7 @@ class Dpnp(Library):
         tensor.readonly = not x.get_array().flags.writable
         return tensor
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> dpnp.ndarray:
+    def wrap(self, tensor: ManagedTensor) -> dpnp.ndarray:
         dtype, shape, strides = tensor.dtype, tensor.shape, tensor.strides
         if 0 in shape:
             result = dpnp.empty(shape, dtype=numpy_dtype(dtype), device=str(tensor.device.id))

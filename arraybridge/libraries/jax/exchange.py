@@ -22,7 +22,6 @@ from ...core.library import Library
 from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...layout import c_strides
-from ...native import C
 from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
@@ -153,14 +152,14 @@ class Jax(Library):
     def export_borrowed(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
         return self.export_described(x, info)  # another thread may delete it
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> jax.Array:
+    def wrap(self, tensor: ManagedTensor) -> jax.Array:
         place = tensor.device
         cpu = local_devices("cpu")[place.id] if place.type == DeviceType.CPU else None
         if cpu is not None and tensor.dtype.name in _PACKED:
             return jnp.array(NUMPY.wrap(tensor).copy(), device=cpu)  # the memory may be read later
         if cpu is None or _import is None:
-            return jax.dlpack.from_dlpack(Producer(tensor, versioned=False, move=move), device=cpu)
-        capsule = dlpack.to_capsule(tensor, versioned=False, move=move)
+            return jax.dlpack.from_dlpack(Producer(tensor, versioned=False), device=cpu)
+        capsule = dlpack.to_capsule(tensor, versioned=False)
         # Empty ones may be anywhere; others are never copied silently.
         return _import(capsule, cpu, None, None if 0 in tensor.shape else False, 1)
 
@@ -344,12 +343,9 @@ LIBRARY = Jax()
 
 def _from_numpy(x: np.ndarray) -> jax.Array:
     try:
-        return _import(_legacy(x), local_devices("cpu")[0], None, False, 1)
+        return _import(x.__dlpack__(), local_devices("cpu")[0], None, False, 1)
     except Exception:  # NumPy exports no read-only arrays so
         return LIBRARY.wrap(NUMPY.export(x))
-
-
-_legacy: Any = np.ndarray.__dlpack__ if C is None else C.legacy
 
 
 def _serves(s: TensorInfo) -> bool:

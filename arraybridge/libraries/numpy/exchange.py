@@ -186,7 +186,7 @@ class NumPy(Library):
         if not self.supports(x):
             raise ConversionError(str(self.describe(x).refused))
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> np.ndarray:
+    def wrap(self, tensor: ManagedTensor) -> np.ndarray:
         dtype = numpy_dtype(tensor.dtype)
         shape = tensor.shape
         if 0 in shape:  # no memory to share, and perhaps no pointer

@@ -369,19 +369,18 @@ class Torch(Library):
             raise ConversionError("the tensor's memory was replaced meanwhile: convert it again")
         return owner
 
-    def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> torch.Tensor:
+    def wrap(self, tensor: ManagedTensor) -> torch.Tensor:
         if tensor.device.type != DeviceType.CPU:
             # torch refuses a tensor that is not on the current device.
             with torch.device(DEVICE_NAMES[tensor.device.type], tensor.device.id):
-                return torch.from_dlpack(dlpack.to_capsule(tensor, move=move))
-        if not move:
-            result = by_numpy(tensor)
-            if result is not None:
-                return result
+                return torch.from_dlpack(dlpack.to_capsule(tensor))
+        result = by_numpy(tensor)
+        if result is not None:
+            return result
         api = dlpack.exchange_api(torch.Tensor)
         if api is not None:
-            return api.wrap(tensor, move=move)
-        return torch.from_dlpack(dlpack.to_capsule(tensor, move=move))
+            return api.wrap(tensor)
+        return torch.from_dlpack(dlpack.to_capsule(tensor))
 
     def resolve(self, x: torch.Tensor) -> torch.Tensor:
         return x.contiguous().resolve_conj().resolve_neg()

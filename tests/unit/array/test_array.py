@@ -13,6 +13,7 @@ import tvm_ffi
 
 import arraybridge as ab
 from arraybridge.dlpack import DataType, Device, ManagedTensor, from_capsule, peek
+from arraybridge.layout import relaxed
 from tests.support.optional import optional
 from tests.support.sources import sources
 
@@ -364,37 +365,21 @@ UNREACHED = [  # shapes, and the steps along axes of one element or none
     *(((1, 3), (77, 1)), ((3, 1), (1, 77)), ((1,), (9,)), ((3, 1), (1, 0))),
     *(((2, 1, 5), (5, 100, 1)), ((1, 1, 5), (20, 5, 1)), ((1, 1), (3, 5))),
     *(((5, 1, 2), (1, 100, 5)), ((3, 1), (2, 7)), ((0, 3), (7, 9))),
+    *(((1, 3), (-77, 1)), ((3, 1), (1, -1)), ((1,), (-1,)), ((0, 3), (3, -1))),
+    ((2, 1, 2), (2, -9, 1)),
 ]
-NEGATIVE = [((1, 3), (-77, 1)), ((3, 1), (1, -1)), ((1,), (-1,)), ((0, 3), (3, -1))]
 
 
 @pytest.mark.parametrize(("shape", "steps"), UNREACHED)
-def test_strides_of_axes_of_one_element_stay(shape, steps):
-    """As PyTorch's and NumPy's own capsules have them."""
-    x = _strided(shape, steps)
-    every = [x, strict.asarray(x, copy=False), torch.zeros(500).as_strided(shape, steps)]
+def test_strides_that_reach_no_element_are_those_of_a_dense_array(shape, steps):
+    """Consumers compare them, and PyTorch's import aborts the process on a negative one."""
+    every = [x := _strided(shape, steps)]
+    if min(steps) >= 0:
+        every += [strict.asarray(x, copy=False), torch.zeros(500).as_strided(shape, steps)]
     for native in every:
         array = ab.from_dlpack(native)
-        for _ in range(3):  # the quick way, too
-            for version in ((1, 0), (0, 8), None):
-                told = ab.inspect(array.__dlpack__(max_version=version))
-                assert (told.shape, told.strides) == (shape, steps)
-        assert array.strides == ab.inspect(native).strides == steps
-    if 0 not in shape:
-        assert np.from_dlpack(ab.from_dlpack(x)).strides == x.strides
-        assert torch.from_dlpack(ab.from_dlpack(x)).stride() == steps
+        for version in ((1, 0), (0, 8), None):
+            told = ab.inspect(array.__dlpack__(max_version=version))
+            assert (told.shape, told.strides) == (shape, relaxed(shape, steps))
     for take in (np.from_dlpack, torch.from_dlpack, jnp.from_dlpack, strict.from_dlpack):
         assert tuple(take(ab.from_dlpack(x.astype("f4"))).shape) == shape
-
-
-@pytest.mark.parametrize(("shape", "steps"), [*NEGATIVE, ((2, 1, 2), (2, -9, 1))])
-def test_negative_strides_that_reach_nothing_go(shape, steps):
-    """PyTorch's import would abort the process."""
-    x = _strided(shape, steps)
-    array = ab.from_dlpack(x)
-    for _ in range(3):
-        for version in ((1, 0), None):
-            told = ab.inspect(array.__dlpack__(max_version=version))
-            assert min(told.strides) >= 0
-        assert tuple(torch.from_dlpack(array).shape) == shape
-        assert np.from_dlpack(array).shape == shape

@@ -92,7 +92,7 @@ def test_a_copy_of_another_library_s_type_is_refused():
             library="source", tested="1.0", dtypes=frozenset({"float64"}), copies=True
         )
 
-        def wrap(self, tensor, *, move=False):
+        def wrap(self, tensor):
             return np.ones(3)
 
     ab.register_library(Copies())

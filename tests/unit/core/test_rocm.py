@@ -50,7 +50,7 @@ def library(kind: type, name: str, stream: int) -> ab.Library:
                 info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=ROCM
             )
 
-        def wrap(self, tensor: ManagedTensor, *, move: bool = False) -> Mine:
+        def wrap(self, tensor: ManagedTensor) -> Mine:
             assert tensor.device == ROCM
             steps = [4 * step for step in tensor.strides]
             fields = {"shape": tensor.shape, "typestr": "<f4", "strides": tuple(steps)}

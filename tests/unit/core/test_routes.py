@@ -157,7 +157,7 @@ def library_with(parts):
                 strides=strides,
             )
 
-    def wrap(self, tensor, *, move=False):
+    def wrap(self, tensor):
         memory = ab.from_pointer(
             tensor.pointer,
             tensor.shape,

@@ -41,11 +41,9 @@ def malformed_struct(rng: random.Random, x: Any, a: Any) -> None:
 
 
 def odd_capsule(rng: random.Random, x: Any, a: Any) -> None:
-    fields = [True, (1, 3), 0, x.ctypes.data, (1, 0), (2, 64, 1), x.shape, (12, 4, 1), 0]
-    for _ in range(rng.randrange(1, 4)):
-        fields[rng.randrange(len(fields))] = rng.choice(ODD)
+    axes = tuple(rng.choice([1, 2, *ODD]) for _ in range(rng.randrange(6)))
     if C is not None:  # the Python in its place is only called with what is right
-        C.capsule(x, *fields[: rng.choice([9, 9, 9, rng.randrange(9)])])
+        C.export(x, *[axes, rng.choice(ODD), axes][: rng.choice([1, 2, 2, 2, 3])])
 
 
 def odd_claim(rng: random.Random, x: Any, a: Any) -> None:

@@ -93,7 +93,8 @@ def test_a_view_of_a_result_keeps_its_block(view_of):
 def test_a_deleter_that_is_called_without_the_gil(versioned):
     made = block()
     data = made.data
-    struct = made.hand_over(versioned)
+    struct = made.to_struct(versioned)
+    del made
     # The struct begins with the tensor, or with version, context and deleter.
     if versioned:
         deleter = DLManagedTensorVersioned.from_address(struct).deleter

@@ -19,7 +19,7 @@ class GridLibrary(ab.Library):
     def export(self, x, stream=None):
         return ab.dlpack.acquire(x.values)
 
-    def wrap(self, tensor, *, move=False):
+    def wrap(self, tensor):
         return Grid(ab.convert(tensor, "numpy"))
 
 
