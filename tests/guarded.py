@@ -29,7 +29,7 @@ def fuzz(seed: object, cases: int = 0, minutes: float = 0.0, first: int = 0) -> 
     for number in count(first):
         if number == first + cases if cases else time.monotonic() > until:
             return kinds
-        case = guarded.draw(seed, number, huge=minutes > 5)
+        case = guarded.draw(seed, number)
         made = guarded.planned(case)
         if made is not None:
             print(f"\rseed {seed}, case {number}", end="", file=sys.stderr, flush=True)

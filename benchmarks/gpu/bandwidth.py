@@ -141,34 +141,6 @@ def by_cupy(case: Case) -> Work:
     return rotating(cupy.ascontiguousarray, on_cupy(case))
 
 
-def by_nvmath(case: Case) -> Work:
-    """nvmath-python's kernel into existing buffers, like `kernel_alone`."""
-    import torch
-
-    from . import ndbuffer
-
-    made = [torch.empty(case.host.nbytes, dtype=torch.uint8, device="cuda") for _ in case.bases]
-    pairs = [
-        (
-            ndbuffer.buffer(to, to.data_ptr(), case.host, 0, in_order=True),
-            ndbuffer.buffer(base, base.data_ptr() + case.offset, case.host, 0),
-        )
-        for to, base in zip(made, case.bases, strict=True)
-    ]
-    stream = ndbuffer.legacy_stream()
-
-    def work(turn: int) -> None:
-        to, of = pairs[turn % len(pairs)]
-        to.copy_(of, stream=stream)
-
-    work(0)
-    views = on_torch(case)
-    if views is not None:
-        found = made[0].view(views[0].dtype).view(views[0].shape)
-        assert torch.equal(found, views[0]), "nvmath-python's copy is wrong"
-    return work
-
-
 CONTENDERS: dict[str, Callable[[Case], Work]] = {
     "memcpy": memcpy,
     "memcpy again": memcpy,  # how much of a difference is noise
@@ -176,7 +148,6 @@ CONTENDERS: dict[str, Callable[[Case], Work]] = {
     "kernel": kernel_alone,
     "torch": by_torch,
     "cupy": by_cupy,
-    "nvmath": by_nvmath,
 }
 
 

@@ -15,7 +15,7 @@ STEPPED = (
 )  # whose sectors hold unneeded bytes
 WIDE = ("4-byte items", "8-byte items", "16-byte items", "tall", "wide")
 NARROW = ("1-byte items", "2-byte items")
-PEERS = {"torch": "PyTorch", "cupy": "CuPy", "jax": "JAX", "nvmath": "nvmath-python"}
+PEERS = {"torch": "PyTorch", "cupy": "CuPy", "jax": "JAX"}
 
 
 class Goal(NamedTuple):

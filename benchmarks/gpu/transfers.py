@@ -27,7 +27,6 @@ def tensor_of(layout: str, megabytes: int, device: str) -> Any:
 
 
 def to_device(layout: str, megabytes: int) -> dict[str, Callable[[], Any]]:
-    import torch
 
     import arraybridge as ab
 
@@ -49,18 +48,6 @@ def to_device(layout: str, megabytes: int) -> dict[str, Callable[[], Any]]:
         found["arraybridge, NumPy to CuPy"] = lambda: ab.convert(a, "cupy", device="cuda:0")
         found["cupy.asarray, C order"] = lambda: cupy.asarray(a, order="C")
         found["cupy.asarray"] = lambda: cupy.asarray(a)
-    except ImportError:
-        pass
-    try:
-        from . import ndbuffer
-
-        def by_nvmath() -> Any:
-            made = torch.empty(a.shape, dtype=x.dtype, device="cuda")
-            to = ndbuffer.buffer(made, made.data_ptr(), a, 0, in_order=True)
-            to.copy_(ndbuffer.buffer(a, a.ctypes.data, a, "cpu"), stream=ndbuffer.legacy_stream())
-            return made
-
-        found["nvmath-python"] = by_nvmath
     except ImportError:
         pass
     if layout == "contiguous":
@@ -88,20 +75,6 @@ def to_host(layout: str, megabytes: int) -> dict[str, Callable[[], Any]]:
 
         a = cupy.from_dlpack(x)
         found["cupy.asnumpy"] = lambda: cupy.asnumpy(a)
-    except ImportError:
-        pass
-    try:
-        from . import ndbuffer
-
-        like = tensor_of(layout, megabytes, "cpu").numpy()
-
-        def by_nvmath() -> Any:
-            made = np.empty(like.shape, like.dtype)
-            to = ndbuffer.buffer(made, made.ctypes.data, like, "cpu", in_order=True)
-            to.copy_(ndbuffer.buffer(x, x.data_ptr(), like, 0), stream=ndbuffer.legacy_stream())
-            return made
-
-        found["nvmath-python"] = by_nvmath
     except ImportError:
         pass
     if layout == "contiguous":

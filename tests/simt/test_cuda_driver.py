@@ -193,22 +193,6 @@ class TestStreams:
         assert not context.capturing(context.device(0), stream)
 
 
-class TestOrder:
-    def test_an_event_and_a_wait(self, stub):
-        one, two = stub.stream(), stub.stream()
-        for _ in range(3):
-            context.order(0, two, one)
-        made, *_ = stub.called("cuEventCreate")
-        assert made.arguments[1] == 2  # CU_EVENT_DISABLE_TIMING
-        assert len(stub.called("cuEventCreate")) == len(stub.events) == 1
-        (event,) = stub.events
-        assert stub.called("cuEventRecord", "cuStreamWaitEvent") == 3 * [
-            Call("cuEventRecord", (event, one)),
-            Call("cuStreamWaitEvent", (two, event, 0)),
-        ]
-        assert stub.stack == []
-
-
 class Owner:
     pass
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from math import prod
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from arraybridge.kernels.cuda.box_plan import short
 from arraybridge.kernels.cuda.indices import divide
 from arraybridge.kernels.cuda.network import network
-from arraybridge.kernels.cuda.plan import plan
-from arraybridge.kernels.cuda.plan_types import MAX_PIECES, division
-from arraybridge.layout import c_strides, canonical
+from arraybridge.kernels.cuda.plan_types import division
 
 PLAIN = SimpleNamespace(
     i32=int, u32=lambda x: x & 0xFFFFFFFF, mulhi=lambda a, b: a * b >> 32,
@@ -52,30 +48,3 @@ def test_network(table):
             value = [both[selector >> 4 * n & 7] for n in range(4)]
         result += value
     assert result == [source[byte] for byte in table]
-
-
-@pytest.mark.parametrize(
-    ("shape", "strides", "itemsize"),
-    [
-        ((2**17, 2**16, 3), (2**18, 7, 2), 1),
-        ((2**16, 2**17), (2**20, 4), 4),
-        ((3, 2**33), (2**34, 1), 1),
-        ((2**40,), (2,), 1),
-        ((2**33 + 5,), (0,), 16),
-    ],
-)
-def test_more_than_two_gigabytes_are_several_launches(shape, strides, itemsize):
-    """None of them counts past 32 bits."""
-    form = canonical(shape, c_strides(shape, itemsize), strides, itemsize)
-    made = plan(form, 0, 0)
-    assert len(made) > 1
-    assert len({one.dst_offset for one in made}) == len(made)
-    for one in made:
-        assert one.grid < 2**31
-        assert all(extent <= MAX_PIECES for extent in one.extents)
-    if {one.kernel for one in made} <= {"rows", "gather", "memcpy"} and 0 not in strides:
-        written = [
-            one.steps[0] if one.kernel == "memcpy" else one.extents[0] * one.constants[0]
-            for one in made
-        ]
-        assert sum(written) == prod(shape) * itemsize

@@ -72,13 +72,9 @@ class Draw(random.Random):
         return [-(-side // unit) * unit for side in sides]
 
 
-def draw(seed: object, number: int, *, huge: bool = False) -> Case:
-    """Draw a case. `huge` ones now and then are larger than what is streamed by default."""
+def draw(seed: object, number: int) -> Case:
+    """Draw a case."""
     rng = Draw(seed, number)
-    if huge and number % BLOCK == BLOCK - 1:
-        side = int((plans.STREAM_MIN_BYTES * 1.1) ** 0.5)
-        given = of_view(rng, (side, side // 4), (1, 0), 4)
-        return Case("huge", given, True, None, 0, HOST, "default", "", 2, 0)
     family = rng.choice([*FAMILIES, "channels", "network", "network", "nest"])
     limit = rng.choice([8 << 10] * 6 + [64 << 10] * 6 + [400 << 10] * 3 + [2 << 20])
     given = FAMILIES[family](rng, limit)

@@ -17,7 +17,6 @@ MODULES = [
 #: Of the CI's optional packages.
 NEEDED = {
     "benchmarks.calls": "tvm_ffi",
-    "benchmarks.gpu.ndbuffer": "nvmath",
     "benchmarks.wrapper": "array_api_strict",
 }
 

@@ -102,10 +102,3 @@ def test_info_of_what_a_library_accepts(capsys) -> None:
     assert "float32" in answer["numpy"]["dtypes"]
     assert main(["info", "numpy"]) == 0
     assert "float32, " in capsys.readouterr().out
-
-
-def test_a_library_that_is_not_installed_is_told(monkeypatch, capsys) -> None:
-    monkeypatch.setattr("arraybridge.cli.find_spec", lambda package: None)
-    main(["info", "--json"])
-    libraries = json.loads(capsys.readouterr().out)["libraries"]
-    assert libraries["torch"] == "not installed: pip install 'torch'"

@@ -45,14 +45,6 @@ assert "llvmlite" in sys.modules and "numba" not in sys.modules
     assert f"CPU: 0 compiled, {count} on disk already" in done.stdout
 
 
-@pytest.mark.heavy
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    done = run("-m", "arraybridge", "warmup", "--item-sizes", "16", folder=tmp_path / "file")
-    assert done.returncode == 1
-    assert "could not be stored" in done.stdout
-
-
 @pytest.mark.parametrize("wrong", ["0", "many", ""])
 def test_wrong_sizes(capsys, wrong: str) -> None:
     with pytest.raises(SystemExit, match="2"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arraybridge import contiguous, copyto
 from arraybridge.kernels.cpu import copying, pool
 from tests.support.strategies import CANARY
 
@@ -59,13 +58,3 @@ def test_slices_of_no_whole_line(count, to, past_cache):
     expected[at : at + count] = source
     pool.copy_run(memory.ctypes.data + at, source.ctypes.data, count, 12, past_cache=past_cache)
     assert (memory == expected).all()
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_whole_arrays_come_this_way(parted, order):
-    source = np.asarray(block(240_000).reshape(600, 400), order=order)
-    out = np.zeros_like(source)
-    copyto(out, source)
-    assert len(parted) == 1
-    assert (out == source).all()
-    assert (contiguous(source, out=np.zeros((600, 400), np.uint8)) == source).all()

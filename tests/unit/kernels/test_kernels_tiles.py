@@ -134,14 +134,6 @@ def test_kernels(name: str, itemsize: int, vector: int, streamed: bool) -> None:
     check(given, 64 - itemsize, itemsize, parts=7)
 
 
-@pytest.mark.parametrize("itemsize", ITEMSIZES)
-@pytest.mark.parametrize("name", ["square", "three channels", "three planes", "backwards"])
-def test_any_alignment(name: str, itemsize: int, streamed: bool) -> None:
-    given = of_arrays(*VIEWS[name][1:], itemsize)
-    for at in (*range(0, 64, 7), 32, 48, 62, 60):
-        check(given, at, 17 * at % 64, parts=1 + at % 3)
-
-
 @pytest.mark.parametrize("itemsize", [3, 5, 6, 7, 12, 20, 24, 31, 32, 33, 48, 128, 260, 1000, 1024])
 def test_wide_items(itemsize: int, streamed: bool) -> None:
     given = of_arrays((53, 41, 2), lambda x: x.transpose(1, 2, 0), itemsize)

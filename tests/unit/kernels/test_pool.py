@@ -42,13 +42,6 @@ class TestSlices:
         run(done.append, count, stride=24)
         assert sorted(done) == [(1 << 20) + 24 * i for i in range(count)]
 
-    def test_all_are_done_when_it_returns(self) -> None:
-        pool.set_num_threads(4)
-        for count in range(1, 200):
-            done: list[int] = []
-            run(done.append, count)
-            assert len(done) == count
-
     @native
     @pytest.mark.parametrize("threads", [2, 4])
     def test_threads_work_at_the_same_time(self, threads: int) -> None:
