@@ -13,7 +13,7 @@ from .registry import forget
 
 
 class NoKernel(ImportError):
-    """Numba cannot compile the kernel, and the cache lacks it; `kernel_for` remembers that."""
+    """Numba cannot compile the kernel, and the cache lacks it."""
 
 
 class Kernel(NamedTuple):
@@ -44,22 +44,11 @@ class Kernel(NamedTuple):
         try:
             self.copy(*given, device.id)
         except ImportError as error:
-            _changed()
+            forget()
             raise NoKernel(str(error)) from error
 
 
 _kernels: dict[int, Kernel] = {}  # registered ones
-_serving: dict[int, Kernel | None] = {}  # the kernel found for a kind of device
-
-
-def _changed() -> None:
-    """Forget the kernels and all routes, after a kernel, driver or device came or failed.
-
-    A thread that is searching stores its result in the old dict.
-    """
-    global _serving
-    _serving = {}
-    forget()
 
 
 def register_kernel(
@@ -115,7 +104,7 @@ def register_kernel(
         _kernels[kind] = Kernel(name or str(getattr(copy, "__name__", copy)), copy)
     else:
         raise TypeError(f"a kernel must be callable; got {copy!r}")
-    _changed()
+    forget()
 
 
 def _kind_of(device: object) -> int:
@@ -135,21 +124,12 @@ def own_copies_serve() -> bool:
 
 def kernel_for(device: Device) -> Kernel | None:
     """Return the kernel that copies on a device, or None."""
-    try:
-        return _serving[device.type]
-    except KeyError:
-        return _found(device)
-
-
-def _found(device: Device) -> Kernel | None:
-    serving = _serving
     found = _kernels.get(device.type)
+    if found is None and device.host:
+        return _CPU
     if found is None and device.type in ON_CUDA:
         kernel = _on_cuda()  # which notices a new driver
-        found = kernel if no_kernel(device) is None else None
-    elif found is None and device.host:
-        found = _CPU
-    serving[device.type] = found
+        return kernel if no_kernel(device) is None else None
     return found
 
 
@@ -167,7 +147,7 @@ def _on_cuda() -> Kernel:
     from ..kernels import cuda
     from ..kernels.cuda import driver
 
-    driver.forgetting(_changed)
+    driver.forgetting(forget)
     return Kernel(OWN, cuda.copy, several=True)
 
 

@@ -9,7 +9,7 @@ import and `plans` work without a device, a driver or Numba.
 from __future__ import annotations
 
 import os
-import threading
+from functools import lru_cache
 from typing import Any
 
 from arraybridge.kernels.cuda import context, driver
@@ -19,15 +19,6 @@ from arraybridge.layout import canonical
 
 __all__ = ["CUDAError", "CUDAMemoryError", "copy", "plans", "unavailable"]
 
-#: Layouts whose launches are cached.
-MAX_CACHED_LAUNCHES = 4096
-
-_Strides = tuple[int, ...]
-_Key = tuple[tuple[int, ...], _Strides, _Strides, int, int, int, int]
-_Prepared = tuple[Any, ...]  # of `launch.Launch`, which needs a driver
-
-_prepared: dict[_Key, _Prepared] = {}
-_preparing = threading.Lock()
 _UNKNOWN = "unknown"
 _unavailable: str | None = _UNKNOWN
 
@@ -77,20 +68,25 @@ def copy(
     As for host memory (``arraybridge.kernels.cpu.copy``), the addresses cannot be checked, and
     source and destination must not overlap.
     """
-    key = (shape, dst_strides, src_strides, itemsize, dst & 15, src & 15, device)
-    launches = _prepared.get(key)
-    if launches is None:
-        launches = _prepare(key)
+    launches = _launches(shape, dst_strides, src_strides, itemsize, dst & 15, src & 15, device)
     if stream is None or stream <= 0:
         stream = context.handle(stream)
     for launch in launches:
         launch(dst, src, stream)
 
 
-def _prepare(key: _Key) -> _Prepared:
-    """Plan a copy, load its kernels, and cache its launches."""
+@lru_cache(4096)
+def _launches(
+    shape: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    itemsize: int,
+    dst: int,
+    src: int,
+    device: int,
+) -> tuple[Any, ...]:
+    """Plan a copy, and load its kernels; `dst` and `src` are addresses modulo 16."""
     global _unavailable
-    shape, dst_strides, src_strides, itemsize, dst, src, device = key
     planned = plans(shape, dst_strides, src_strides, itemsize, dst, src)
     if not planned:  # without elements no driver is needed
         return ()
@@ -98,14 +94,10 @@ def _prepare(key: _Key) -> _Prepared:
 
     where = context.device(device)
     try:
-        made: _Prepared = tuple([launch.prepare(each, where) for each in planned])
+        return tuple([launch.prepare(each, where) for each in planned])
     except ImportError as error:
         _unavailable = str(error)
         raise
-    with _preparing:
-        if len(_prepared) >= MAX_CACHED_LAUNCHES:  # a thread that uses them has a reference
-            del _prepared[next(iter(_prepared))]
-        return _prepared.setdefault(key, made)
 
 
 def plans(
@@ -149,7 +141,6 @@ def _missing() -> str | None:
 
 @driver.forgetting
 def _forget() -> None:
-    global _preparing, _unavailable
-    _preparing = threading.Lock()  # a thread of the parent may have held it
+    global _unavailable
     _unavailable = _UNKNOWN
-    _prepared.clear()
+    _launches.cache_clear()
