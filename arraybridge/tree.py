@@ -106,6 +106,7 @@ def convert(
     (dtype('float16'), 7)
     """
     options = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
+    target = library_named(to)
     found = _found(tree, to, dtype, order, casting=casting, **options)
     made: dict[Any, Any] = {}
     refused: dict[Any, str] = {}
@@ -129,7 +130,7 @@ def convert(
         lines = [f"{leaf.path}: {refused[leaf.key]}" for leaf in found if leaf.key in refused]
         arrays = "1 array" if len(lines) == 1 else f"{len(lines)} arrays"
         raise ConversionError(
-            f"{arrays} cannot be converted to {library_named(to).name}, so nothing was converted:"
+            f"{arrays} cannot be converted to {target.name}, so nothing was converted:"
             + "".join(f"\n  {line}" for line in _first(lines))
         )
     made |= {leaf.key: convert_array(leaf.x, to, **leaf.options) for leaf in capsules}

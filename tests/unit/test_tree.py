@@ -214,6 +214,8 @@ def test_an_invalid_option_is_one_error():
             with pytest.raises((TypeError, ValueError)) as caught:
                 function(given, "numpy", **options)
             assert not isinstance(caught.value, ab.ConversionError)
+        with pytest.raises(ValueError, match="no library 'nonsense'"):
+            function({}, "nonsense")
     capsule = np.arange(3.0).__dlpack__()
     one, two = tree.convert([capsule, capsule], "torch")
     assert one is two
