@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from ctypes import c_void_p
 from typing import Any
 
-import numpy
-
 from ..core.cast_rules import data_type_named
 from ..core.library import place_named
 from ..dlpack import ManagedTensor
-from ..dlpack.validate import extent
 from ..protocols.from_object import LIBRARY as PROTOCOL
 from .array import Array
 
@@ -80,8 +77,7 @@ def from_pointer(
         If such memory cannot exist. This is a BufferError. The deleter is not called, and the
         memory remains yours.
     TypeError, ValueError
-        If a number is not an integer, DLPack lacks the dtype or device, or the elements begin in
-        the owner's buffer and leave it.
+        If a number is not an integer, or DLPack lacks the dtype or device.
 
     Examples
     --------
@@ -107,31 +103,15 @@ def from_pointer(
         byte_offset=byte_offset,
         readonly=bool(readonly),
     )
-    held = _exported(tensor) if tensor.device.host and owner is not None else None
+    held = _locked(owner) if tensor.device.host else None
     if deleter is not None or held is not None:
         tensor.owner = _Lease((owner, held), deleter, ptr)
     return Array(tensor, PROTOCOL)
 
 
-def _exported(tensor: ManagedTensor) -> Any:
-    """Return the exported buffer of a tensor's owner, which cannot be resized or closed then.
-
-    None if it has none, or if the memory is elsewhere. ValueError if the memory leaves the buffer.
-    """
+def _locked(owner: object) -> memoryview | None:
+    """Return the exported buffer of an owner, which cannot be resized or closed then, or None."""
     try:
-        held = numpy.frombuffer(tensor.owner, numpy.uint8)
-    except (TypeError, ValueError, BufferError):  # no buffer, or not a contiguous one
+        return memoryview(owner)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError, BufferError):  # no buffer, or of another format
         return None
-    low = held.ctypes.data
-    _, first, end = extent(tensor.shape, tensor.strides, tensor.dtype)
-    begin, end = tensor.pointer + first - low, tensor.pointer + end - low
-    if begin >= held.nbytes or end <= 0:
-        return None
-    if begin < 0 or end > held.nbytes:
-        raise ValueError(
-            f"shape {tensor.shape} of {tensor.dtype} with strides {tensor.strides} (elements) "
-            f"needs {end - begin} bytes, {begin} to {end} of its owner's memory; the "
-            f"{type(tensor.owner).__name__} has {held.nbytes}: correct them, or pass the owner of "
-            "all of it"
-        )
-    return held

@@ -16,7 +16,6 @@ from .device import Device
 from .dtypes import DataType
 from .errors import DLPackError
 from .managed import ManagedTensor
-from .tensor import Tensor
 
 _NEEDED = (
     "managed_tensor_from_py_object_no_sync",
@@ -42,8 +41,8 @@ class ExchangeAPI:
     >>> api = dlpack.exchange_api(torch.Tensor)
     >>> x = torch.arange(3.0)
     >>> tensor = api.acquire(x)                     # owns the memory
-    >>> tensor.pointer == x.data_ptr(), api.borrow(x).shape
-    (True, (3,))
+    >>> tensor.pointer == x.data_ptr()
+    True
     >>> api.wrap(tensor)
     tensor([0., 1., 2.])
     >>> api.empty((2, 3), dlpack.DataType("int8"), dlpack.CPU).dtype
@@ -52,7 +51,7 @@ class ExchangeAPI:
     (0, 1, 1)
     """
 
-    __slots__ = ("_allocate", "_borrow", "_export", "_import", "_stream", "table", "version")
+    __slots__ = ("_allocate", "_export", "_import", "_stream", "table", "version")
 
     def __init__(self, table: header.DLPackExchangeAPI) -> None:
         self.table = table
@@ -60,8 +59,7 @@ class ExchangeAPI:
         self.version = (version.major, version.minor)
         self._export = header.MANAGED_FROM_PY_OBJECT(table.managed_tensor_from_py_object_no_sync)
         self._import = header.MANAGED_TO_PY_OBJECT(table.managed_tensor_to_py_object_no_sync)
-        # Either may be NULL by the header, and is then false.
-        self._borrow = header.DLTENSOR_FROM_PY_OBJECT(table.dltensor_from_py_object_no_sync or 0)
+        # It may be NULL by the header, and is then false.
         self._allocate = header.MANAGED_TENSOR_ALLOCATOR(table.managed_tensor_allocator or 0)
         self._stream = header.CURRENT_WORK_STREAM(table.current_work_stream)
 
@@ -72,15 +70,6 @@ class ExchangeAPI:
         if self._export(id(x), byref(out)) or not out.value:
             raise DLPackError(f"{type(x).__name__} could not be exported")
         return ManagedTensor.from_struct(out.value, versioned=True)
-
-    def borrow(self, x: object) -> Tensor:
-        """Return a description of ``x``, without owning its memory."""
-        if not self._borrow:
-            return self.acquire(x)
-        out = header.DLTensor()
-        if self._borrow(id(x), byref(out)):
-            raise DLPackError(f"{type(x).__name__} could not be described")
-        return Tensor(ctypes.addressof(out))
 
     def wrap(self, tensor: ManagedTensor) -> object:
         """Make an array of the table's library on ``tensor``.
@@ -159,7 +148,7 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
     --------
     >>> from arraybridge import dlpack
     >>> import numpy as np, torch
-    >>> dlpack.exchange_api(torch.Tensor).borrow(torch.zeros(3)).shape
+    >>> dlpack.exchange_api(torch.Tensor).acquire(torch.zeros(3)).shape
     (3,)
     >>> dlpack.exchange_api(np.ndarray) is None     # NumPy has none
     True

@@ -74,7 +74,6 @@ class DLManagedTensorVersioned(Structure):
 # The functions of the C exchange API. Those that touch Python objects keep the GIL (PYFUNCTYPE).
 MANAGED_FROM_PY_OBJECT = PYFUNCTYPE(ctypes.c_int, c_void_p, POINTER(c_void_p))
 MANAGED_TO_PY_OBJECT = PYFUNCTYPE(ctypes.c_int, c_void_p, POINTER(ctypes.py_object))
-DLTENSOR_FROM_PY_OBJECT = PYFUNCTYPE(ctypes.c_int, c_void_p, POINTER(DLTensor))
 #: ``void (*)(void* error_ctx, const char* kind, const char* message)``
 SET_ERROR = PYFUNCTYPE(None, c_void_p, ctypes.c_char_p, ctypes.c_char_p)
 MANAGED_TENSOR_ALLOCATOR = PYFUNCTYPE(

@@ -52,12 +52,6 @@ def struct_address(address: object, what: str) -> int:
     return place
 
 
-_POINTING = (
-    *(ctypes.Array, ctypes._Pointer, ctypes.c_char_p, ctypes.c_wchar_p),
-    type(ctypes.byref(ctypes.c_int())),
-)
-
-
 def pointer(address: Any, what: str) -> int:
     """Convert an address, an integer or a ``ctypes.c_void_p``, to an int."""
     if isinstance(address, ctypes.c_void_p):
@@ -67,15 +61,9 @@ def pointer(address: Any, what: str) -> int:
             return index(address)
     except TypeError:
         pass
-    advice = ""
-    if hasattr(address, "__dlpack__"):
-        advice = ": for an array call from_dlpack"
-    elif isinstance(address, _POINTING):
-        advice = f": pass ctypes.cast({what}, ctypes.c_void_p)"
-    elif isinstance(address, (ctypes.Structure, ctypes.Union, ctypes._SimpleCData)):
-        advice = f": pass ctypes.addressof({what})"
     raise TypeError(
-        f"{what} must be an address (int or ctypes.c_void_p), got {type(address).__name__}{advice}"
+        f"{what} must be an address (int or ctypes.c_void_p), got {type(address).__name__}: pass "
+        "ctypes.addressof(...) of an object of ctypes, or call from_dlpack for an array"
     )
 
 

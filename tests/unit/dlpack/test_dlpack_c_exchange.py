@@ -10,7 +10,6 @@ from arraybridge import dlpack
 from arraybridge.dlpack import exchange_api
 from arraybridge.dlpack.header import (
     CURRENT_WORK_STREAM,
-    DLTENSOR_FROM_PY_OBJECT,
     MANAGED_FROM_PY_OBJECT,
     MANAGED_TO_PY_OBJECT,
 )
@@ -20,15 +19,11 @@ from tests.support.producers import Managed, address_of, new_capsule
 torch = optional("torch")
 
 
-def table(managed: Managed, *, version=(1, 3), previous=0, borrow=True, **fields):
+def table(managed: Managed, *, version=(1, 3), previous=0, **fields):
     """A hand-made exchange table that exports `managed`."""
 
     def export(_, out):
         out[0] = managed.address
-        return 0
-
-    def describe(_, out):
-        ctypes.memmove(out, ctypes.addressof(managed.struct.dl_tensor), 48)
         return 0
 
     def stream(kind, number, out):
@@ -38,7 +33,6 @@ def table(managed: Managed, *, version=(1, 3), previous=0, borrow=True, **fields
     functions = [
         MANAGED_FROM_PY_OBJECT(export),
         MANAGED_TO_PY_OBJECT(lambda *_: -1),
-        DLTENSOR_FROM_PY_OBJECT(describe),
         CURRENT_WORK_STREAM(stream),
     ]
     result = dlpack.DLPackExchangeAPI()
@@ -46,8 +40,7 @@ def table(managed: Managed, *, version=(1, 3), previous=0, borrow=True, **fields
     result.header.prev_api = previous
     result.managed_tensor_from_py_object_no_sync = address_of(functions[0])
     result.managed_tensor_to_py_object_no_sync = address_of(functions[1])
-    result.dltensor_from_py_object_no_sync = address_of(functions[2]) if borrow else None
-    result.current_work_stream = address_of(functions[3])
+    result.current_work_stream = address_of(functions[2])
     for name, value in fields.items():
         setattr(result, name, value)
     _tables.append((result, functions))  # static, as the header wants it
@@ -70,10 +63,8 @@ def test_hand_made_table():
     assert exchange_api(cls) is api
     assert api.version == (1, 3)
     assert api.current_stream(dlpack.Device(2, 5)) == 205
-    borrowed = api.borrow(cls())
-    assert (borrowed.shape, borrowed.device) == ((2, 3), (2, 1))
-    assert managed.deleted == 0
     tensor = api.acquire(cls())
+    assert (tensor.shape, tensor.device) == ((2, 3), (2, 1))
     assert tensor.version == (1, 3)
     del tensor
     assert managed.deleted == 1
@@ -117,34 +108,24 @@ def test_a_table_without_a_function_that_must_be(missing):
 
 
 @pytest.mark.parametrize("error", [BufferError, TypeError, KeyboardInterrupt])
-@pytest.mark.parametrize("method", ["acquire", "borrow"])
-def test_the_error_of_the_c_function_propagates(method, error):
+def test_the_error_of_the_c_function_propagates(error):
     # A Python callback cannot leave an exception behind. PyObject_IsTrue can, and is called as the
     # functions of the table are: the object first, -1 for failure.
     is_true = address_of(ctypes.pythonapi.PyObject_IsTrue)
-    cls = offering(
-        table(
-            Managed(),
-            managed_tensor_from_py_object_no_sync=is_true,
-            dltensor_from_py_object_no_sync=is_true,
-        )
-    )
+    cls = offering(table(Managed(), managed_tensor_from_py_object_no_sync=is_true))
 
     def fail(self):
         raise error("mine")
 
     cls.__bool__ = fail
     with pytest.raises(error, match=r"^mine$"):
-        getattr(exchange_api(cls), method)(cls())
+        exchange_api(cls).acquire(cls())
 
 
 def test_a_c_function_that_fails_in_silence():
-    cls = offering(
-        table(Managed(), managed_tensor_from_py_object_no_sync=address_of(_FAILS), borrow=False)
-    )
-    for method in ("acquire", "borrow"):
-        with pytest.raises(dlpack.DLPackError, match="Offering could not be exported"):
-            getattr(exchange_api(cls), method)(cls())
+    cls = offering(table(Managed(), managed_tensor_from_py_object_no_sync=address_of(_FAILS)))
+    with pytest.raises(dlpack.DLPackError, match="Offering could not be exported"):
+        exchange_api(cls).acquire(cls())
 
 
 _FAILS = MANAGED_FROM_PY_OBJECT(lambda *_: -1)
@@ -153,9 +134,6 @@ _FAILS = MANAGED_FROM_PY_OBJECT(lambda *_: -1)
 def test_what_a_table_exports_is_checked():
     managed = Managed(ndim=-1)
     cls = offering(table(managed))
-    with pytest.raises(dlpack.MalformedTensorError, match="ndim is -1"):
-        exchange_api(cls).borrow(cls())
-    assert managed.deleted == 0
     with pytest.raises(dlpack.MalformedTensorError, match="ndim is -1"):
         exchange_api(cls).acquire(cls())
     assert managed.deleted == 1
@@ -168,10 +146,9 @@ def torch_api():
 
 def test_torchs_table(torch_api):
     x = torch.arange(24.0).reshape(4, 6)[::2, 1::2]
-    for tensor in (torch_api.borrow(x), torch_api.acquire(x)):
-        assert (tensor.shape, tensor.strides) == ((2, 3), (12, 2))
-        assert tensor.pointer == x.data_ptr()
-        assert tensor.dtype.name == "float32"
+    tensor = torch_api.acquire(x)
+    assert (tensor.shape, tensor.strides) == ((2, 3), (12, 2))
+    assert (tensor.pointer, tensor.dtype.name) == (x.data_ptr(), "float32")
     again = torch_api.wrap(tensor)
     assert type(again) is torch.Tensor
     assert again.data_ptr() == x.data_ptr()

@@ -121,19 +121,6 @@ def test_arguments_that_are_wrong(x, keywords):
         assert (expected is None) == (args == () and keywords == {"max_version": VERSION})
 
 
-def test_wrong_arguments_of_array(x):
-    """C read the values alone, and accepted any keyword that was None."""
-    np.asarray(x)
-    for args, keywords in (
-        ((), {"nonsense": None}),
-        ((None,), {"dtype": None}),
-        ((None,) * 9, {}),
-    ):
-        with pytest.raises(TypeError):
-            x.__array__(*args, **keywords)
-    assert x.__array__().tolist() == x.__array__(dtype=None, copy=None).tolist()
-
-
 class TestChanges:
     """What an Array refers to changes between two exports: the second shows it."""
 
