@@ -12,7 +12,7 @@ from ...xp.asarray import from_dlpack
 from ...xp.corrections import Corrected
 from ...xp.special_values import Function, Means, complex_function, floor_divide, remainder
 from .promotion import CORRECTIONS as OF_PROMOTION
-from .promotion import promoting, replacing
+from .promotion import promote_pair, promoting, replacing
 from .state import differentiated, transformed
 
 _UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
@@ -146,6 +146,26 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> torch.Tensor:
     return torch.take_along_dim(x, indices, dim=axis)
 
 
+def searchsorted(
+    x1: torch.Tensor, x2: Any, /, *, side: str = "left", sorter: Any = None, **kwargs: Any
+) -> torch.Tensor:
+    """Find insertion points in the order of `sort`: NaN after all numbers."""
+    if not isinstance(x2, torch.Tensor):
+        x2 = torch.as_tensor(x2, dtype=x1.dtype, device=x1.device)
+    x1, x2 = promote_pair(x1, x2)
+    kwargs |= {"side": side, "sorter": sorter}
+    numbers_only = not x1.is_floating_point()
+    if not numbers_only and x1.is_cpu and sorter is None and not transformed():
+        numbers_only = not (x1[..., -1:].isnan().any() or x2.isnan().any())
+    if numbers_only:
+        return torch.searchsorted(x1, x2, **kwargs)
+    nan = torch.isnan(x1)
+    numbers = torch.sum(~nan, dim=-1, keepdim=x1.ndim > 1)
+    found = torch.searchsorted(torch.where(nan, torch.inf, x1), x2, **kwargs)
+    of_nan = numbers if side == "left" else x1.shape[-1]
+    return torch.where(torch.isnan(x2), of_nan, torch.minimum(found, numbers))
+
+
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """Return the shape to which all broadcast; ValueError if there is none."""
     try:
@@ -178,5 +198,7 @@ CORRECTIONS: dict[str, Callable[..., Any]] = {
     # Indices of any integer dtype; negative ones: 146211.
     "take": take,
     "take_along_axis": take_along_axis,
+    # NaN comes last, as in sort; array-api-extra tests it.
+    "searchsorted": searchsorted,
     "broadcast_shapes": broadcast_shapes,
 }

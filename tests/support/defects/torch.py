@@ -67,6 +67,10 @@ PROBES: dict[str, Probe] = {
     "remainder": lambda xp: bool(xp.signbit(xp.remainder(xp.asarray(-0.0), xp.asarray(1.0)))),
     "linalg.trace": lambda xp: xp.linalg.trace(xp.ones((2, 2), dtype=xp.uint8)).dtype != xp.uint64,
     "roll": lambda xp: xp.roll(xp.ones((2, 2)), 1, axis=(0, 1)).shape != (2, 2),
+    "searchsorted": lambda xp: (
+        xp.searchsorted(torch.tensor([1.0, torch.nan]), torch.tensor([2.0, torch.nan])).tolist()
+        != [1, 1]
+    ),
     "take": lambda xp: xp.take(xp.ones(200), torch.tensor([-1], dtype=xp.int8)).shape != (1,),
     "take_along_axis": lambda xp: raises(
         lambda: xp.take_along_axis(xp.ones(4), torch.tensor([2], dtype=torch.int32))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from tests.support.namespaces import each_face, each_library, namespaces
 
@@ -56,6 +57,33 @@ def test_masks_over_nothing(library):
                 array[its] = array[its] * 3
                 x[mask] = 6
                 np.testing.assert_array_equal(wrapped.left(array), x)
+
+
+FLOATS = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 1.0, 2.5, np.inf, np.nan])
+
+
+@each_library
+def test_searchsorted_keeps_to_sort(library):
+    """NaN comes last, in the order of `sort`; both sides, with a sorter, of any shape."""
+
+    @settings(max_examples=5 if library == "jax" else 60, deadline=None)
+    @given(
+        hnp.arrays("float64", 6 if library == "jax" else st.integers(0, 7), elements=FLOATS),
+        hnp.arrays("float32", (2, 3), elements=FLOATS),
+        st.sampled_from(["left", "right"]),
+        st.booleans(),
+    )
+    def holds(x1, x2, side, unsorted):
+        expected = np.searchsorted(np.sort(x1), x2, side=side)
+        for namespace in namespaces(library):
+            order, given = namespace.enter(x1), namespace.enter(x2)
+            how = {"sorter": namespace.enter(np.argsort(x1, stable=True))} if unsorted else {}
+            order = order if unsorted else namespace.xp.sort(order)
+            found = namespace.xp.searchsorted(order, given, side=side, **how)
+            np.testing.assert_array_equal(namespace.left(found), expected)
+            assert namespace.dtype_name(found) == "int64"
+
+    holds()
 
 
 @each_face
