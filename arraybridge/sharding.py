@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .array import Array, from_dlpack
 from .conversion import convert
-from .conversion import explain as explained
-from .core.records import ConversionError, Route
-from .core.registry import known_name, library_of_type
+from .core.records import ConversionError
+from .core.registry import library_of_type
 
 if TYPE_CHECKING:
     from .dlpack import DeviceType
 
-__all__ = ["explain", "shards", "to_jax", "to_torch"]
+__all__ = ["shards", "to_jax", "to_torch"]
 
 Index = tuple[slice, ...]
 Part = tuple[tuple[int, int], ...]  # (start, stop) on each axis of the whole array
@@ -110,16 +109,11 @@ def _described(x: Any) -> Sharded:
     return source
 
 
-def _checked(x: Any, to: object) -> tuple[Sharded, Any]:
-    source, target = _described(x), _shardings(known_name(to))
+def _converted(x: Any, to: str, mesh: Any, options: dict[str, Any]) -> Any:
+    source, target = _described(x), _shardings(to)
     if source.axes is None:
         raise ConversionError(f"no mesh describes how the array is split: {source.resplit}")
     target.check(source)
-    return source, target
-
-
-def _converted(x: Any, to: str, mesh: Any, options: dict[str, Any]) -> Any:
-    source, target = _checked(x, to)
     if mesh is not None and not isinstance(mesh, target.MESH):
         raise TypeError(f"mesh must be a {target.MESH.__name__} of {to}, got {mesh!r}")
     return target.build(source, mesh, partial(convert, to=to, **options, **target.OPTIONS))
@@ -230,36 +224,4 @@ def shards(x: Any) -> list[tuple[Index, object, Array]]:
     """
     return [
         (_index(part), device, from_dlpack(array)) for part, device, array in _described(x).shards
-    ]
-
-
-def explain(x: Any, to: object, **options: Any) -> list[tuple[Index, object, Route]]:
-    """List the routes that the shards of this process would take to ``"torch"`` or ``"jax"``.
-
-    Parameters
-    ----------
-    x : jax.Array or DTensor
-        The sharded array.
-    to : {"torch", "jax"}
-        The target library.
-    **options
-        As for :func:`to_torch`.
-
-    Returns
-    -------
-    list of (index, device, Route)
-        One entry per shard.
-
-    Examples
-    --------
-    >>> import arraybridge as ab
-    >>> import jax.numpy as jnp
-    >>> ((_, _, route),) = ab.sharding.explain(jnp.zeros(3), "torch", alias_readonly=True)
-    >>> route.kind
-    'view'
-    """
-    source, target = _checked(x, to)
-    return [
-        (_index(part), device, explained(array, to, **options, **target.OPTIONS))
-        for part, device, array in source.shards
     ]

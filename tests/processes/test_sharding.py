@@ -204,8 +204,6 @@ def placements(world):
     with refused(r"local tensor has the shape \(3,\), but its placements imply \(\d,\)"):
         ab.sharding.shards(wrong)
     tracked = distribute_tensor(torch.ones(4, 4), mesh, rows).requires_grad_()
-    ((_, _, route),) = ab.sharding.explain(tracked, "jax")
-    assert route.kind == "refuse"
     with refused(r"pass x.detach\(\)"):
         ab.sharding.to_jax(tracked)
     with refused(r"a DTensor has shards in several processes: .*arraybridge.sharding"):
@@ -262,7 +260,6 @@ def eight_devices():
     with refused(r"has 8 shards of processes \[0\], .* 1 processes .* start one process per shard"):
         ab.sharding.to_torch(x)
     assert len(arraybridge.sharding.shards(x)) == 8
-    assert [route.nbytes for *_, route in ab.sharding.explain(x, "torch")] == [16] * 8
     with jax.set_mesh(jax.make_mesh((8,), ("a",))):
         x, product = jax.device_put(np.ones((4, 8)), P(None, "a")), P(unreduced={"a"})
         x = jax.jit(lambda x: jax.lax.dot(x, x.T, out_sharding=product))(x)
@@ -290,7 +287,6 @@ def eight_devices():
         ab.sharding.to_jax(one, device="cpu")
     t = ab.sharding.to_torch(jax.numpy.float32(2), dtype="float64")
     assert (t.dtype, t.full_tensor().item()) == (torch.float64, 2)
-    assert ab.sharding.explain(t, "jax", dtype="float32")[0][2].nbytes == 4
     assert ab.sharding.to_jax(t, grid(1), dtype="float32") == 2
 
     with refused("a JAX tracer"):
@@ -301,5 +297,5 @@ def eight_devices():
     with refused("was deleted or donated"):
         ab.sharding.shards(one)
     for array in (full, torch.ones(3), [1]):
-        with refused("only a .*DTensor", TypeError):
+        with refused("(only|pass) a .*DTensor", TypeError):
             ab.sharding.shards(array)
