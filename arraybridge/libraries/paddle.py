@@ -25,7 +25,6 @@ from ..dlpack import (
     ManagedTensor,
     acquire,
     exchange_api,
-    to_capsule,
 )
 from ..native import pyapi
 from ..ndarrays import NATIVE
@@ -35,7 +34,7 @@ _dlpack_dtypes = {getattr(paddle, n): DataType.named(n) for n in _NAMES if hasat
 _CLEARED = (
     "the tensor was cleared and has no memory: give it a value, paddle.assign(value, output=x)"
 )
-_API = exchange_api(paddle.Tensor)
+_API: Any = exchange_api(paddle.Tensor)
 _CPU_PLACE = paddle.CPUPlace()
 _PLACES = (paddle.CPUPlace, paddle.CUDAPlace, paddle.CUDAPinnedPlace)
 _GPU = DeviceType.ROCM if paddle.is_compiled_with_rocm() else DeviceType.CUDA
@@ -131,7 +130,7 @@ class Paddle(Library):
 
     def alias(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
         """Return Paddle's export: a Paddle tensor would be read while others write to it."""
-        if _API is None or isinstance(x, paddle.pir.Value | ManagedTensor):
+        if isinstance(x, paddle.pir.Value | ManagedTensor):
             return x
         plain = x.is_dense() and x._is_initialized() and x.stop_gradient
         if plain and x.place == _CPU_PLACE and x.dtype in _dlpack_dtypes:
@@ -154,25 +153,20 @@ class Paddle(Library):
 
     @staticmethod
     def _exported(x: paddle.Tensor) -> ManagedTensor:
-        return _taken(acquire(x) if _API is None else _API.acquire(x))
+        return _taken(_API.acquire(x))
 
     def wrap(self, tensor: ManagedTensor) -> paddle.Tensor:
         tensor = ManagedTensor.trusted(
             tensor.pointer, tensor.shape, tensor.strides, tensor.dtype, tensor.device,
             tensor.readonly, tensor.padded, _deferred(tensor.owner),
         )  # fmt: skip
-        if _API is None:
-            return paddle.utils.dlpack.from_dlpack(to_capsule(tensor))
         return _API.wrap(tensor)
 
     def copy(self, x: paddle.Tensor) -> paddle.Tensor | None:
         return None if x.place == _CPU_PLACE and x.stop_gradient else x.clone()
 
     def empty(self, info: TensorInfo) -> paddle.Tensor:
-        if _API is not None:
-            return _API.empty(info.shape, info.dtype, info.device)
-        kind = next(kind for kind, dtype in _dlpack_dtypes.items() if dtype == info.dtype)
-        return paddle.empty(info.shape, kind, device=paddle.CUDAPlace(info.device.id))
+        return _API.empty(info.shape, info.dtype, info.device)
 
     def from_python(self, obj: Any) -> paddle.Tensor:
         return paddle.to_tensor(obj)
@@ -218,7 +212,7 @@ class Paddle(Library):
         return paddle.CUDAPlace(device.id)
 
     def current_stream(self, device: Device) -> int | None:
-        if _API is None or device.type == DeviceType.CPU:
+        if device.type == DeviceType.CPU:
             return None
         return _API.current_stream(device) or (1 if device.type == DeviceType.CUDA else 0)
 

@@ -17,7 +17,6 @@ paddle = pytest.importorskip(
 
 import arraybridge as ab  # noqa: E402
 from arraybridge.dlpack import exchange_api  # noqa: E402
-from tests.support.exporters import Exported  # noqa: E402
 from tests.support.processes import python, resident  # noqa: E402
 from tests.support.producers import Managed  # noqa: E402
 
@@ -29,13 +28,6 @@ pytestmark = pytest.mark.heavy
 class TestPaddle(LibraryContract, ImporterContract):
     name = "paddle"
     door = staticmethod(exchange_api(paddle.Tensor).wrap)
-
-
-class TestByFromDlpack(ImporterContract):
-    name = "paddle"
-    door = staticmethod(lambda tensor: paddle.utils.dlpack.from_dlpack(Exported(tensor)))
-    _loaded = LibraryContract._loaded
-    shares = LibraryContract.shares
 
 
 def test_why_arraybridge_folds_the_offset_and_gives_every_tensor_a_context():
