@@ -145,11 +145,7 @@ class TensorFlow(Library):
         return f"GPU:{device.id}"
 
 
-_COMPOSITE = {
-    tf.RaggedTensor: "its rows differ in length: pass x.to_tensor(), which pads them",
-    tf.SparseTensor: "it is not dense memory: pass tf.sparse.to_dense(x)",
-    tf.IndexedSlices: "it is not dense memory: pass tf.convert_to_tensor(x)",
-}
+_COMPOSITE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 _EAGER = type(tf.constant(0))
 
 
@@ -158,9 +154,11 @@ def _eager(x: Any) -> tf.Tensor:
     if isinstance(x, tf.Variable):
         x = x.value()
     if not isinstance(x, _EAGER):
-        for kind, remedy in _COMPOSITE.items():
-            if isinstance(x, kind):
-                raise ConversionError(f"{kind.__name__}: {remedy}")
+        if isinstance(x, _COMPOSITE):
+            raise ConversionError(
+                f"a {type(x).__name__} is not dense memory: pass x.to_tensor(), "
+                "tf.sparse.to_dense(x) or tf.convert_to_tensor(x)"
+            )
         raise ConversionError(
             f"a symbolic tensor ({type(x).__name__}) has no memory: convert outside tf.function, "
             "or go through tf.py_function"

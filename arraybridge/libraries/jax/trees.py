@@ -24,7 +24,4 @@ def node_of(x: Any) -> Node | None:
 
 
 def _name(key: Any) -> Any:
-    for attribute in ("name", "key", "idx"):
-        if hasattr(key, attribute):
-            return getattr(key, attribute)
-    return str(key)
+    return getattr(key, "name", getattr(key, "key", getattr(key, "idx", str(key))))
