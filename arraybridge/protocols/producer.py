@@ -23,4 +23,4 @@ class Producer:
         return self.tensor.__dlpack_device__()
 
     def __dlpack__(self, **_: object) -> object:
-        return dlpack.to_capsule(self.tensor, versioned=self.versioned, move=self.move)
+        return dlpack.to_capsule(self.tensor, versioned=self.versioned)
