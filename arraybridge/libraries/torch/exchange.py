@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import torch.utils.dlpack
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
@@ -353,21 +354,15 @@ class Torch(Library):
         """
         if info.device != CPU:
             return x.detach()
-        if modes():
-            with torch._C._DisableTorchDispatch():  # such as fake tensors
-                return self._pinned(x, info)
-        return self._pinned(x, info)
-
-    @staticmethod
-    def _pinned(x: torch.Tensor, info: TensorInfo) -> object:
-        try:
-            owner = (x if x.dtype in IN_NUMPY else x.view(BITS[x.itemsize])).numpy()
-        except (RuntimeError, ValueError):  # inside torch.func.grad; more axes than NumPy supports
-            owner = x.untyped_storage()
-        # From now on its storage cannot be resized.
-        if x.data_ptr() != info.data or lacks_memory(x, info.data):
-            raise ConversionError("the tensor's memory was replaced meanwhile: convert it again")
-        return owner
+        if type(x) in _PLAIN and level() is None and not modes():
+            return _pinned(x, info)
+        # Of what a subclass, a mode or a transformation intercepts, nothing is called.
+        with (
+            torch._C._DisableTorchDispatch(),
+            torch._C.DisableTorchFunctionSubclass(),
+            temporarily_clear_interpreter_stack(),
+        ):
+            return _pinned(x, info)
 
     def wrap(self, tensor: ManagedTensor) -> torch.Tensor:
         if tensor.device.type != DeviceType.CPU:
@@ -513,6 +508,18 @@ class Torch(Library):
         from .array import TorchArray
 
         return TorchArray
+
+
+def _pinned(x: torch.Tensor, info: TensorInfo) -> np.ndarray:
+    """Return a NumPy array over a tensor's storage, which then cannot be resized."""
+    try:
+        plain = x if x.dtype in IN_NUMPY else x.view(BITS[x.itemsize])
+        owner = torch.Tensor.numpy(plain)
+    except (RuntimeError, ValueError):  # more axes than NumPy supports, wider elements
+        owner = torch.empty(0, dtype=torch.uint8).set_(x.untyped_storage()).numpy()
+    if x.data_ptr() != info.data or lacks_memory(x, info.data):
+        raise ConversionError("the tensor's memory was replaced meanwhile: convert it again")
+    return owner
 
 
 @cache

@@ -9,11 +9,15 @@ import torch
 from torch.autograd import forward_ad
 
 from ...core.records import ConversionError
+from ...core.registry import package_of
 
 modes = torch._C._len_torch_dispatch_stack
 level = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
 is_transformed = torch._C._functorch.is_functorch_wrapped_tensor  # by vmap, grad, jvp
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
+#: `__torch_function__` of classes whose value is their memory: `Tensor`'s, and `Parameter`'s.
+_OWN_FUNCTIONS = (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
+_KNOWN_SUBCLASSES = frozenset({"torchvision"})  # tv_tensors, which only keep their class
 
 
 def transformed() -> bool:
@@ -59,6 +63,15 @@ def no_memory(x: torch.Tensor) -> str | None:
             if hasattr(x, "device_mesh"):
                 return f"a {name} has shards in several processes: use arraybridge.sharding"
             return f"{name} wraps other tensors: convert the wrapped tensors"
+        function = type(x).__torch_function__
+        if (
+            getattr(function, "__func__", function) not in _OWN_FUNCTIONS
+            and package_of(type(x)) not in _KNOWN_SUBCLASSES
+        ):
+            return (
+                f"a {type(x).__name__} decides itself what PyTorch's functions do, so its value "
+                "may not be what its memory has: pass x.as_subclass(torch.Tensor) for the memory"
+            )
     return None
 
 
