@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core.copiers import copier_for, no_copy, stream_of
+from .core.copiers import copier_for, no_copy, resolved, stream_of
 from .core.kernel import NoKernel, compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
-from .core.library import Library
+from .core.library import Library, described_with_booleans
 from .core.records import ConversionError, TensorInfo, of_native, pending_reason
 from .core.registry import KNOWN, RECORDS, library_of_type
 from .core.request import Request
@@ -179,7 +179,9 @@ def _write(out: Any, x: Any, name: str) -> None:
     if same and library.assign(destination, x):
         return
     into, x = out_library.alias(destination), library.alias(x)
-    wanted, info = out_library.describe(into), library.describe(x)
+    wanted = out_library.describe(into)
+    canonical = out_library.accepts.canonical_booleans
+    info = described_with_booleans(library, x) if canonical else library.describe(x)
     if wanted.refused or info.refused:
         wanted, info = _told_of(out, wanted), _told_of(given, info)
     _check_fit(wanted, info, name)
@@ -187,7 +189,7 @@ def _write(out: Any, x: Any, name: str) -> None:
         call = "copyto" if name == "dst" else "contiguous(out=)"
         notify_copy(f"{call} writes into existing memory", info, out_library.name, call=call)
     if info.pending:
-        x, library = as_source(library.resolve(x))
+        x, library = as_source(resolved(x, library, info))
         info = library.describe(x)
     if not info.device.host:
         _write_off_host(destination, x, out_library, library, info)

@@ -85,6 +85,8 @@ class CastCopy(NamedTuple):
         )  # fmt: skip
         if take is None or self.casting == "same_value" or not own_copies_serve():
             return None
+        if "booleans" in given.pending:
+            return None
         if library is source and library.name != "numpy":
             return lambda x: take(self._by(library, x, given))
         numpy: Any = library_named("numpy")
@@ -153,7 +155,7 @@ class CastCopy(NamedTuple):
     def _on_host(self, x: Any, source: Library, info: TensorInfo) -> object:
         """Copy host memory to a block aligned to 64 bytes."""
         numpy: Any = self.library
-        if info.pending and source is not numpy:
+        if info.pending and (source is not numpy or "booleans" in info.pending):
             x = resolved(x, source, info)
             source = library_of_type(type(x)) or source
             info = source.describe(x)

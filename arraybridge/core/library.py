@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from .. import dlpack
-from ..dlpack import DataType, Device, DeviceType
+from ..dlpack import DataType, DataTypeCode, Device, DeviceType
 from ..dlpack.dtypes import BY_NAME
 from ..layout import SMALL, in_bytes, span
 from .records import Accepts, ConversionError, Edge, TensorInfo, described_key
@@ -469,6 +469,18 @@ def _edge(
         if edge[:2] == names and edge.copies is copies and edge.serves(info):
             return edge.function
     return None
+
+
+def described_with_booleans(library: Library, x: Any) -> TensorInfo:
+    """Describe an array, with ``"booleans"`` pending if some are stored as other than 0 and 1."""
+    info = library.describe(x)
+    if info.dtype.code != DataTypeCode.BOOL or not info.data or not info.device.host:
+        return info
+    if info.pending or info.refused or info.empty:
+        return info
+    numpy: Any = library_named("numpy")
+    odd = numpy.wrap(library.export_borrowed(x, info)).view("uint8").max() > 1
+    return info._replace(pending=("booleans",)) if odd else info
 
 
 def itself(x: Any) -> Any:

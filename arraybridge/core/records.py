@@ -35,6 +35,7 @@ _PENDING = {
     "packed": "its elements are packed, several to a byte",
     "fraction": "its strides are not multiples of its item size",
     "truth": "its booleans are not stored as 0 and 1",
+    "booleans": "some of its booleans are stored as bytes other than 0 and 1",
     "chunks": "its elements are in several chunks",
     "columns": "its columns are stored separately",
     "kinds": "its columns have several data types",
@@ -85,7 +86,8 @@ class TensorInfo(NamedTuple):
         Operations that the library has not applied to the memory yet, or that DLPack cannot
         express: ``"conj"``, ``"neg"``, ``"byteorder"``, ``"bitpacked"``, ``"fraction"`` (strides
         that are not a multiple of the item size), ``"chunks"`` (elements in several blocks),
-        ``"truth"`` (booleans other than 0 and 1), ``"packed"`` (several elements per byte). The
+        ``"truth"`` (booleans stored as 0 and 255), ``"booleans"`` (as any bytes; only for targets
+        that compute with them), ``"packed"`` (several elements per byte). The
         library must make a copy.
     refused : str or None
         Why the array cannot be passed to any other library, and the remedy.
@@ -285,6 +287,7 @@ class _Accepts(NamedTuple):
     cpus: int = 1
     copies: bool = False
     copied: frozenset[str] = frozenset()
+    canonical_booleans: bool = False
     remedies: dict[str, str] = {}  # noqa: RUF012 - never written
 
 
@@ -326,6 +329,9 @@ class Accepts(_Accepts):
     copied : frozenset of str
         The ``dtypes`` that the library's zero-copy import refuses and its constructor copies.
         ``wrap`` accepts them in any layout.
+    canonical_booleans : bool
+        Whether booleans must be stored as 0 and 1, because the library computes with their bytes.
+        Arrays with others, such as views of integers, are copied.
     remedies : dict
         What to do about a missing dtype, by name; the key ``""`` is for all others.
 

@@ -13,13 +13,13 @@ notified. Code that adds or removes one calls `registry.forget`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from .. import dlpack
-from ..dlpack import CPU, Device
+from ..dlpack import CPU, DataTypeCode, Device
 from ..native import C
-from .library import Library, itself
+from .library import Library, described_with_booleans, itself
 from .planner import UNLIMITED, plan, unavailable
 from .records import ConversionError, Route, TensorInfo, described_key, first_line
 from .registry import RECORDS, library_of_type
@@ -81,21 +81,29 @@ class Entry:
     """
 
     __slots__ = (
-        "_same", "convert", "request", "run", "runs", "sign", "source", "target",
+        "_same", "convert", "describe", "request", "run", "runs", "sign", "source", "target",
     )  # fmt: skip
 
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
         self.source, self.target, self.request = source, target, request
         self._same = source is target or issubclass(kind, target.forms)
+        if target.accepts.canonical_booleans and not (
+            self._same or source.accepts.canonical_booleans
+        ):
+            self.describe = partial(described_with_booleans, source)
+        else:
+            self.describe = source.describe
         self.runs: dict[Hashable, Callable[[Any], Any]] = {}
         self.sign = _signer(source, target, request)
+        if self.describe is not source.describe:
+            self.sign = _with_booleans(self.sign, source)
         self.convert = run_of(self.sign, self.runs, self.new, self.failed)
         self.run: Callable[[Any], Any] = self._observed if OBSERVERS else self.convert
 
     def plan(self, x: Any) -> Route:
         """Plan the conversion of an array, which `alias` returned."""
         source, target, request = self.source, self.target, self.request
-        info = source.describe(x)
+        info = self.describe(x)
         if target.accepts.immutable and info.readonly and not (request.share or info.legacy):
             info = info._replace(legacy=source.may_change(x))
         edges = source.plain(x) and not (target.modes is not None and target.modes())
@@ -147,7 +155,7 @@ class Entry:
             return edge
         if route.kind == "view" and self._same and place == info.device:
             return itself
-        alias, describe, copier, kind = source.alias, source.describe, route.copier, route.kind
+        alias, describe, copier, kind = source.alias, self.describe, route.copier, route.kind
         checked = unavailable(info) is None
 
         def convert(x: Any) -> Any:
@@ -210,6 +218,22 @@ def _signer(source: Library, target: Library, request: Request) -> Callable[[Any
         (first, second), (state,) = parts, states
         return lambda x: (first(x), second(x), state())
     return lambda x: (*[part(x) for part in parts], *[state() for state in states])
+
+
+def _with_booleans(sign: Callable[[Any], Hashable], source: Library) -> Callable[[Any], Hashable]:
+    """Return the key of arrays, for booleans with whether their bytes are other than 0 and 1."""
+    booleans: dict[Hashable, bool] = {}
+
+    def key_of(x: Any) -> Hashable:
+        key = sign(x)
+        known = booleans.get(key)
+        if known is None:
+            if len(booleans) >= MOST:
+                booleans.clear()
+            known = booleans[key] = source.describe(x).dtype.code == DataTypeCode.BOOL
+        return (key, described_with_booleans(source, x).pending) if known else key
+
+    return key_of
 
 
 def run_of(

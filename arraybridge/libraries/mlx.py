@@ -36,6 +36,7 @@ class MLX(Library):
         dtypes=frozenset(_NAMES),
         readonly=True,
         copies=True,
+        canonical_booleans=True,
         remedies={"complex128": "it would be narrowed; convert it to complex64 first"},
     )
 

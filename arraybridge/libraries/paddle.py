@@ -94,6 +94,7 @@ class Paddle(Library):
         strides="non-negative",
         aligned=frozenset({"complex128"}),  # 13 of 34 operations crash without
         ndim=(0, 9),
+        canonical_booleans=True,
     )
 
     def owns(self, array_type: type) -> bool:

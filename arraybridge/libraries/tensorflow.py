@@ -56,6 +56,7 @@ class TensorFlow(Library):
         readonly=True,
         immutable=True,
         copied=_COPIED,
+        canonical_booleans=True,
         remedies={"complex32": "pass torch.view_as_real(x)"},
     )
 

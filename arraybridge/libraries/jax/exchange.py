@@ -49,6 +49,7 @@ _NARROW = Accepts(
     readonly=True,
     immutable=True,
     copied=frozenset(_PACKED),
+    canonical_booleans=True,
     remedies=dict.fromkeys(_NARROWED, NARROWED),
 )
 _WIDE = _NARROW.dtypes.union(_NARROWED)
