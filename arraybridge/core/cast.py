@@ -23,7 +23,7 @@ from .records import ConversionError, Route, TensorInfo, first_line
 from .registry import library_named, library_of_type
 
 _CHUNK = 1 << 14  # elements that are cast and compared while they are in the cache
-_LARGE = 1 << 15  # elements from which several threads are faster
+_FEW = 1 << 10  # elements that NumPy casts in the time that another library's call takes
 _UINT8 = DataType.named("uint8")
 
 
@@ -36,11 +36,17 @@ def caster_of(
     numpy = library_named("numpy")
     known = numpy.accepts.dtypes
     if info.device.host and dtype.name in known and info.dtype.name in known:
-        return numpy
+        fast = _in_software(info.dtype, dtype) and source.casts_faster(info.dtype, dtype)
+        return source if fast and source.can_cast(info, dtype, axes) else numpy
     if source.can_cast(info, dtype, axes):
         return source
     casts = target.can_cast(info, dtype, axes) and _has_device(target, info.device)
     return target if casts else None
+
+
+def _in_software(given: DataType, wanted: DataType) -> bool:
+    """Whether NumPy and ml_dtypes cast one by one: half precision, bfloat16 and float8."""
+    return any(kind.bits <= 16 and kind.code > DataTypeCode.UINT for kind in (given, wanted))
 
 
 def _has_device(library: Library, device: Device) -> bool:
@@ -94,11 +100,12 @@ class CastCopy(NamedTuple):
         if library is not numpy or not {dtype.name, given.dtype.name} <= known:
             return None
         aligned = self.target.accepts.alignment > USUAL_ALIGNMENT
+        most = self._most()
         made, back = numpy.native_dtype(dtype), [axes.index(axis) for axis in range(len(axes))]
         in_order = axes == tuple(range(len(axes)))
 
         def cast(old: Any) -> Any:
-            if old.size > SMALL:
+            if old.size > most:
                 return None
             laid = old if in_order else old.transpose(axes)
             if aligned:
@@ -116,6 +123,12 @@ class CastCopy(NamedTuple):
             # A view may lock its array's storage, which a cast must not; a copy's may be locked.
             steps = [view, cast] if source.copy_small is None else [source.copy_small, view, cast]
         return reduce(then, steps if take is itself else [*steps, take])
+
+    def _most(self) -> int:
+        """Return the most elements for which NumPy is as fast as any."""
+        given, wanted = self.given.dtype, self.dtype
+        faster = self.target.casts_faster(given, wanted) and _in_software(given, wanted)
+        return _FEW if faster else SMALL
 
     def copy(self, x: Any, info: TensorInfo) -> object:
         """Copy ``x`` to an array of the target, the source, or NumPy."""
@@ -181,9 +194,9 @@ class CastCopy(NamedTuple):
         """Cast the elements of ``x`` into a block whose axes are in memory order."""
         numpy: Any = self.library
         checked = self.casting == "same_value"
-        if not (checked or info.pending) and info.size >= _LARGE:
+        if not (checked or info.pending) and info.size > self._most():
             for library in (source, self.target):
-                if type(library).assign_cast is not Library.assign_cast and _fills(
+                if library.casts_faster(info.dtype, self.dtype) and _fills(
                     block, _permuted(source.export_borrowed(x, info), self.axes), library
                 ):
                     return
@@ -196,14 +209,15 @@ class CastCopy(NamedTuple):
 
 
 def _fills(block: ManagedTensor, read: ManagedTensor, library: Library) -> bool:
-    """Whether a library that may be faster than NumPy has filled a block."""
+    """Whether a library that is faster than NumPy has filled a block."""
     accepts = library.accepts
     if any(
         dtype.name not in accepts.dtypes for dtype in (read.dtype, block.dtype)
     ) or not is_non_negative(read.shape, read.strides):
         return False
     with suppress(Exception):  # NumPy casts everything
-        return library.assign_cast(library.wrap(block), library.wrap(read))
+        library.assign_cast(library.wrap(block), library.wrap(read))
+        return True
     return False
 
 

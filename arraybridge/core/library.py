@@ -247,13 +247,13 @@ class Casts(Arrays):
         """
         raise NotImplementedError
 
-    def assign_cast(self, dst: Any, src: Any) -> bool:
-        """Copy one array on the CPU to one of another dtype, or return False to leave it to NumPy.
-
-        It is called for large arrays. Return True only if the values are those that NumPy would
-        give.
-        """
+    def casts_faster(self, given: DataType, wanted: DataType) -> bool:
+        """Return whether the library casts on the CPU faster than NumPy, to the same values."""
         return False
+
+    def assign_cast(self, dst: Any, src: Any) -> None:
+        """Copy one array on the CPU to one of another dtype, for which `casts_faster` is true."""
+        raise NotImplementedError
 
 
 class Devices(Arrays):

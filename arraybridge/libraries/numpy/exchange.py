@@ -278,12 +278,11 @@ class NumPy(Library):
         LIBRARY.assign_cast(made, x)
         return made
 
-    def assign_cast(self, dst: np.ndarray, src: np.ndarray) -> bool:
+    def assign_cast(self, dst: np.ndarray, src: np.ndarray) -> None:
         try:
             np.copyto(dst, src, casting="unsafe")
         except TypeError:  # ml_dtypes only casts between float8 types through float32
             np.copyto(dst, src.astype(np.float32), casting="unsafe")
-        return True
 
     def to_host(self, x: np.ndarray) -> np.ndarray:
         return x

@@ -431,12 +431,12 @@ class Torch(Library):
             made = laid.clone(memory_format=torch.contiguous_format)
         return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
 
-    def assign_cast(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
-        pair = DLPACK_DTYPES[src.dtype], DLPACK_DTYPES[dst.dtype]
-        if not _as_numpy(*pair):
-            return False
+    def casts_faster(self, given: DataType, wanted: DataType) -> bool:
+        # Half precision by 3 to 100 times, others by the number of threads; booleans are slower.
+        return given.code != DataTypeCode.BOOL and _as_numpy(given, wanted)
+
+    def assign_cast(self, dst: torch.Tensor, src: torch.Tensor) -> None:
         dst.copy_(src)
-        return True
 
     def empty(self, info: TensorInfo) -> torch.Tensor:
         kind = TORCH_DTYPES[info.dtype]
@@ -529,8 +529,12 @@ def _as_numpy(given: DataType, wanted: DataType) -> bool:
         return False  # it rounds twice
     from ...core.cast_rules import allowed
 
-    wide = all(kind.bits >= 16 or kind.code <= DataTypeCode.UINT for kind in (given, wanted))
-    return wide and allowed(given, wanted, "same_kind")
+    if wanted.bits < 16 and wanted.code > DataTypeCode.UINT:  # it saturates to the other float8
+        return wanted.name in _FLOAT8 and given.name in ("float16", "bfloat16", "float32")
+    return allowed(given, wanted, "same_kind")
+
+
+_FLOAT8 = ("float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 
 
 LIBRARY = Torch()

@@ -34,22 +34,25 @@ def taken(name: str, dtype: str) -> bool:
     return dtype in library_named(name).accepts.dtypes
 
 
+LARGE = 1 << 15
+FLOAT8 = [f"float8_{name}" for name in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")]
+
+
 @pytest.mark.skipif(not installed("torch"), reason="PyTorch casts where it is quicker")
-@pytest.mark.parametrize("given_name", [*NATIVE, "bfloat16"])
+@pytest.mark.parametrize("given_name", [*NATIVE, "bfloat16", *FLOAT8])
 def test_what_pytorch_casts_in_numpys_place_has_the_same_values(given_name):
-    from arraybridge.core.cast import _LARGE
     from arraybridge.libraries.torch.exchange import _as_numpy
 
     rng = np.random.default_rng(1)
     given_type = numpy_dtype(ab.DataType(given_name))
     if given_name == "bool":
-        x = rng.integers(0, 2, 2 * _LARGE).astype(bool)
+        x = rng.integers(0, 2, 2 * LARGE).astype(bool)
     else:
         with np.errstate(all="ignore"):
-            raw = rng.integers(0, 256, _LARGE * given_type.itemsize, np.uint8).view(given_type)
-            wide = 10.0 ** rng.integers(-9, 9, _LARGE) * rng.standard_normal(_LARGE)
+            raw = rng.integers(0, 256, LARGE * given_type.itemsize, np.uint8).view(given_type)
+            wide = 10.0 ** rng.integers(-9, 9, LARGE) * rng.standard_normal(LARGE)
             x = np.concatenate([raw, cast(wide, given_name) if "i" not in given_name else raw])
-    for name in (*NATIVE, "bfloat16"):
+    for name in (*NATIVE, "bfloat16", *FLOAT8):
         if name == given_name or not _as_numpy(ab.DataType(given_name), ab.DataType(name)):
             continue
         with np.errstate(all="ignore"):
