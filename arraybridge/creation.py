@@ -108,8 +108,20 @@ def _plain(obj: Any) -> Any:
     return [_plain(x) for x in obj] if isinstance(obj, _SEQUENCES) else scalar_of(obj)
 
 
+def _are_rows(obj: Any) -> bool:
+    """Return whether an object is a sequence of NumPy arrays of one shape and data type."""
+    return (
+        isinstance(obj, list | tuple)
+        and {*map(type, obj)} == {numpy.ndarray}
+        and len({(x.shape, x.dtype) for x in obj}) == 1
+        and obj[0].dtype.isnative
+    )
+
+
 def _of_arrays(obj: Any, library: Library, cast: Cast | None, copy: bool | None) -> Any:
     """Make an array of a buffer, or of a sequence with arrays in it."""
+    if copy is not False and _are_rows(obj):
+        return numpy.stack(obj)
     own = library.native_namespace()
     numpys = library_named("numpy").native_namespace()
     try:

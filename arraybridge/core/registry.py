@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..suggest import closest
@@ -239,9 +240,11 @@ def known_name(to: object) -> str:
 
     ValueError for an unknown one; TypeError if it is neither a name nor a module.
     """
-    name = to if isinstance(to, str) else getattr(to, "__name__", None)
-    if not isinstance(name, str) or isinstance(to, type):
-        raise TypeError(f"`to` must be the name of a library or its module, got {to!r}")
+    if not isinstance(to, (str, ModuleType)):
+        raise TypeError(
+            f"`to` must be the name of a library or its module, after the array; got {to!r}"
+        )
+    name = to if isinstance(to, str) else to.__name__
     if not isinstance(to, str) and name not in _registered:
         root = name.removeprefix("array_api_compat.").partition(".")[0]
         name = _library_of(root) or root
