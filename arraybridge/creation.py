@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy
@@ -96,16 +98,52 @@ def _of_numbers(
     own = library.native_namespace()
     dtype = None if cast is None else cast.dtype
     if cast is None or dtype is None:  # the library decides, and a table casts what it made
+        if KINDS[kind] is int:
+            obj = _exact(obj, library)
+            if isinstance(obj, numpy.ndarray):
+                return obj, cast
         made = library.from_python(obj) if own is None else own.asarray(obj)
         return numpys.asarray(obj) if made is None else made, cast
+    if cast.casting == "same_value" and KINDS[kind] is float and KINDS[kind_of(dtype)] is int:
+        numbers = [*_flat(obj)]  # whole ones as integers: a float would not hold 2**53 + 1
+        if all(float(x).is_integer() for x in numbers):
+            with suppress(OverflowError):  # the cast finds the number
+                return numpys.asarray(_plain(obj, int), dtype=numpy_dtype(dtype)), None
     if cast.casting in ("unsafe", "same_value") or kind > kind_of(dtype):
         return numpys.asarray(obj), cast  # NumPy's own data types hold the numbers exactly
     # As Python's numbers, which NumPy checks; it wraps its own.
     return numpys.asarray(_plain(obj), dtype=numpy_dtype(dtype)), None
 
 
-def _plain(obj: Any) -> Any:
-    return [_plain(x) for x in obj] if isinstance(obj, _SEQUENCES) else scalar_of(obj)
+def _plain(obj: Any, kind: Callable[[Any], Any] = scalar_of) -> Any:
+    return [_plain(x, kind) for x in obj] if isinstance(obj, _SEQUENCES) else kind(obj)
+
+
+def _flat(obj: Any) -> Iterator[Any]:
+    if isinstance(obj, _SEQUENCES):
+        for x in obj:
+            yield from _flat(x)
+    else:
+        yield obj
+
+
+def _exact(obj: Any, library: Library) -> Any:
+    """Return nested integers as Python's, which no library rounds or wraps, or as an array.
+
+    OverflowError for Python integers beyond int64.
+    """
+    numbers = [*_flat(obj)]
+    kinds = {*map(type, numbers)}
+    if len(kinds) == 1 and issubclass(*kinds, numpy.generic):
+        known = numbers[0].dtype.name in library.accepts.dtypes
+        return numpy.asarray(obj) if known else _plain(obj)
+    for number in numbers:
+        if not -(2**63) <= number < 2**63:
+            raise OverflowError(
+                f"{number} is out of the range of int64: pass dtype='uint64', or a floating-point "
+                "dtype"
+            )
+    return _plain(obj)
 
 
 def _are_rows(obj: Any) -> bool:

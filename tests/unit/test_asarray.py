@@ -172,3 +172,45 @@ def test_what_is_no_number_is_refused(library):
         assert ab.inspect(made).shape == (len(list(NO_NUMBERS[what]())),)
     made = ab.asarray(b"ab", like=library)
     assert (ab.inspect(made).dtype.name, ab.inspect(made).shape) == ("uint8", (2,))
+
+
+class TestIntegersAreExact:
+    """Integers never pass through floats, and never wrap."""
+
+    @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "array_api_strict"])
+    def test_out_of_range(self, library):
+        for numbers in (
+            [2**63 + 1, 1],
+            [[2**63], [-1]],
+            2**64,
+            [np.uint64(2**63 + 5), 1],
+            [np.uint64(2**63 + 5), np.int64(1)],
+        ):
+            with pytest.raises(OverflowError):
+                ab.asarray(numbers, like=library)
+
+    def test_numpys_integers_keep_their_type_or_are_refused(self):
+        wide = [[np.uint64(2**63 + 1)], [np.uint64(1)]]
+        assert ab.asarray(wide, like="torch").tolist() == [[2**63 + 1], [1]]
+        assert ab.asarray([np.int8(3), np.int8(4)], like="numpy").dtype == np.int8
+        for numbers in ([np.uint64(2**32 + 5), 1], [np.uint64(2**32 + 5)]):
+            with pytest.raises(OverflowError):
+                ab.asarray(numbers, like="jax")  # with x64 off
+        assert ab.asarray([np.int64(5)], like="jax").tolist() == [5]
+
+    def test_whole_floats_among_them(self):
+        like = {"like": "torch", "dtype": "int64", "casting": "same_value"}
+        assert ab.asarray([1.0, 2**53 + 1], **like).tolist() == [1, 2**53 + 1]
+        for wrong in ([1.5, 2**53 + 1], [float("inf"), 1], [1e300, 1]):
+            with pytest.raises(ab.ConversionError, match="same_value"):
+                ab.asarray(wrong, **like)
+
+    def test_rows_of_one_kind_are_stacked(self):
+        rows = [np.arange(3.0) + i for i in range(4)]
+        for library in ("numpy", "torch", "array_api_strict"):
+            made = ab.convert(ab.asarray(rows, like=library), "numpy")
+            np.testing.assert_array_equal(made, np.stack(rows))
+        with pytest.raises(ab.ConversionError, match="copy=False"):
+            ab.asarray(rows, like="numpy", copy=False)
+        with pytest.raises(ab.ConversionError, match="no float64"):
+            ab.asarray(rows, like="jax")
