@@ -140,14 +140,6 @@ class TestExport:
 
 
 class TestHostProtocols:
-    def test_array(self):
-        x = ab.from_dlpack(torch.from_numpy(image()))
-        assert np.asarray(x).ctypes.data == x.info.pointer
-        assert np.array(x).ctypes.data != x.info.pointer
-        assert np.asarray(x, dtype="f8").dtype == "f8"
-        with pytest.raises(ValueError, match="copy"):
-            np.array(x, dtype="f8", copy=False)
-
     def test_there_is_no_array_interface(self):
         """NumPy would ask it before ``__array__``; it has no word for bfloat16."""
         assert not hasattr(bare(image()), "__array_interface__")
