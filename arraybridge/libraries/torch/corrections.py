@@ -16,6 +16,7 @@ from .promotion import promote_pair, promoting, replacing
 from .state import differentiated, transformed
 
 _UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
+_INTEGERS = _UNSIGNED | {torch.int8, torch.int16, torch.int32, torch.int64}
 
 
 def _described(plain: Any) -> Any:
@@ -33,6 +34,15 @@ def asarray(obj: Any, /, **kwargs: Any) -> torch.Tensor:
     if isinstance(obj, torch.Tensor):
         kwargs.setdefault("requires_grad", obj.requires_grad)
     return xp.asarray(obj, **kwargs)
+
+
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: Any = None, **kwargs: Any
+) -> torch.Tensor:
+    """Return evenly spaced values; integers are rounded down, as in NumPy."""
+    if dtype in _INTEGERS:  # torch lacks the unsigned ones
+        return xp.linspace(start, stop, num, dtype=torch.float64, **kwargs).floor().to(dtype)
+    return xp.linspace(start, stop, num, dtype=dtype, **kwargs)
 
 
 # Special cases.
@@ -200,5 +210,6 @@ CORRECTIONS: dict[str, Callable[..., Any]] = {
     "take_along_axis": take_along_axis,
     # NaN comes last, as in sort; array-api-extra tests it.
     "searchsorted": searchsorted,
+    "linspace": linspace,
     "broadcast_shapes": broadcast_shapes,
 }

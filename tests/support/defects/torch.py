@@ -71,6 +71,7 @@ PROBES: dict[str, Probe] = {
         xp.searchsorted(torch.tensor([1.0, torch.nan]), torch.tensor([2.0, torch.nan])).tolist()
         != [1, 1]
     ),
+    "linspace": lambda xp: xp.linspace(0, 3, 4, dtype=xp.uint16).tolist() != [0, 1, 2, 3],
     "take": lambda xp: xp.take(xp.ones(200), torch.tensor([-1], dtype=xp.int8)).shape != (1,),
     "take_along_axis": lambda xp: raises(
         lambda: xp.take_along_axis(xp.ones(4), torch.tensor([2], dtype=torch.int32))
