@@ -13,10 +13,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.array_api import make_strategies_namespace
 
-import arraybridge as ab
 from arraybridge.core.entry_points import GROUP
 from tests.support.processes import ROOT, command, python, run_python
 
@@ -54,23 +52,7 @@ def test_hypothesis_takes_the_namespaces_that_are_found(library, tmp_path):
         return
     xp = point.load()
     assert xp is import_module(point.name)
-    if library == "cupy" and not xp.native.cuda.is_available():
-        return
-    xps = make_strategies_namespace(xp)
-    assert xps.api_version == "2025.12"
-    dtypes = (
-        xps.boolean_dtypes() | xps.integer_dtypes(sizes=(8, 16, 32)) | xps.floating_dtypes(sizes=32)
-    )
-
-    @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])  # JAX compiles
-    @given(xps.arrays(dtypes, xps.array_shapes(min_dims=0, min_side=0, max_side=3)))
-    def valid(x):
-        assert isinstance(x, ab.Array)
-        assert x.__array_namespace__() is xp
-        values = ab.convert(x, "numpy", device="cpu")
-        assert (values.shape, values.dtype.name) == (x.shape, ab.inspect(x).dtype_name)
-
-    valid()
+    assert make_strategies_namespace(xp).api_version == "2025.12"
 
 
 @pytest.fixture(scope="module")
