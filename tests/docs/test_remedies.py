@@ -33,6 +33,7 @@ ROWS = [
     (lambda: torch.eye(3).to_sparse(), "numpy"),
     (lambda: torch.eye(3).to_sparse_csr(), "numpy"),
     (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8), "numpy"),
+    (lambda: torch._efficientzerotensor((3, 4)), "numpy"),
     (lambda: jax.random.key(0), "numpy"),
 ]
 #: Code in a message: a call with x in it, or an attribute of x.

@@ -148,7 +148,7 @@ for call in (ab.explain, ab.convert):
         why = route.why
     except ab.ConversionError as error:
         why = str(error)
-    assert "no usable rocm device" in why and "rocminfo" in why, why
+    assert "no usable rocm device" in why, why
 torch.cuda.is_available, torch.cuda.device_count = lambda: True, lambda: 2
 assert LIBRARY.native_device(ab.Device("rocm:1")) == torch.device("cuda", 1)
 """
