@@ -134,7 +134,7 @@ def _exact(obj: Any, library: Library) -> Any:
     """
     numbers = [*_flat(obj)]
     kinds = {*map(type, numbers)}
-    if len(kinds) == 1 and issubclass(*kinds, numpy.generic):
+    if len(kinds) == 1 and isinstance(numbers[0], numpy.generic):
         known = numbers[0].dtype.name in library.accepts.dtypes
         return numpy.asarray(obj) if known else _plain(obj)
     for number in numbers:

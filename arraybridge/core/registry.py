@@ -6,6 +6,7 @@ A library is loaded when one of its arrays arrives or a conversion names it, nev
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -106,11 +107,15 @@ def _add(entries: Iterable[Entry]) -> None:
     LASTING.update(_packages)
 
 
+_discovering = threading.RLock()
+
+
 def _discover() -> None:
     global _declared
-    if _declared is not None:
-        _add(_declared())
-        _declared = None
+    with _discovering:  # else a second thread would take the first one's entries for built-in ones
+        if _declared is not None:
+            _add(_declared())
+            _declared = None
 
 
 def frames_of(cls: type) -> Callable[[Any], Any] | None:

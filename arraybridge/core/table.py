@@ -87,16 +87,12 @@ class Entry:
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
         self.source, self.target, self.request = source, target, request
         self._same = source is target or issubclass(kind, target.forms)
-        if target.accepts.canonical_booleans and not (
-            self._same or source.accepts.canonical_booleans
-        ):
-            self.describe = partial(described_with_booleans, source)
-        else:
-            self.describe = source.describe
         self.runs: dict[Hashable, Callable[[Any], Any]] = {}
         self.sign = _signer(source, target, request)
-        if self.describe is not source.describe:
+        self.describe: Callable[[Any], TensorInfo] = source.describe
+        if target.accepts.canonical_booleans and not source.accepts.canonical_booleans:
             self.sign = _with_booleans(self.sign, source)
+            self.describe = partial(described_with_booleans, source)
         self.convert = run_of(self.sign, self.runs, self.new, self.failed)
         self.run: Callable[[Any], Any] = self._observed if OBSERVERS else self.convert
 

@@ -16,7 +16,8 @@ def node_of(x: Any) -> Node | None:
     """Return an object as a container; None if its class is not registered."""
     if isinstance(x, torch.nn.Module):
         return plain_node(dict(x.state_dict()))
-    if isinstance(x, getattr(sys.modules.get("tensordict"), "TensorDictBase", ())):
+    tensordict: Any = sys.modules.get("tensordict")
+    if tensordict is not None and isinstance(x, tensordict.TensorDictBase):
         return plain_node(x.to_dict())
     if pytree.tree_is_leaf(x):
         return None
