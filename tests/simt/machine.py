@@ -89,8 +89,7 @@ class Machine:
     def _taken(self, lanes: np.ndarray, width: int, value: Any, where: str) -> np.ndarray:
         """A value to be stored as words, in the threads that take part."""
         parts = (value,) if width <= 4 else value
-        if not isinstance(parts, tuple) or len(parts) != max(1, width // 4):
-            raise Fault(f"{width} bytes are not stored from {value!r} at {where}")
+        assert len(parts) == max(1, width // 4)
         everyone = lanes is self.lanes
         words = np.empty((lanes.size, len(parts)), WORD[width])
         for at, part in enumerate(parts):
@@ -122,7 +121,7 @@ class Machine:
     def _fetch(self, width: int) -> Any:
         def fetch(mask: Any, where: str, shared: Any, offset: Any) -> Any:
             lanes, offsets = self._taking(mask, offset)
-            loaded = self._one(shared, where).load(width, lanes, offsets, where)
+            loaded = shared.load(width, lanes, offsets, where)
             return self._given(mask, lanes, width, loaded)
 
         return fetch
@@ -131,7 +130,7 @@ class Machine:
         def stage(mask: Any, where: str, shared: Any, offset: Any, value: Any) -> None:
             lanes, offsets = self._taking(mask, offset)
             words = self._taken(lanes, width, value, where)
-            self._one(shared, where).store(width, lanes, offsets, words, where)
+            shared.store(width, lanes, offsets, words, where)
 
         return stage
 
@@ -141,7 +140,7 @@ class Machine:
             _, offsets = self._taking(mask, offset)
             aligned(addresses, width, "an address", where)
             words = self.memory.load(width, addresses, where)
-            self._one(shared, where).copy_async(width, lanes, offsets, words, where)
+            shared.copy_async(width, lanes, offsets, words, where)
 
         return copy
 
@@ -149,14 +148,9 @@ class Machine:
         for shared in self.shared:
             shared.wait_async(mask)
 
-    def _one(self, shared: Any, where: str) -> Shared:
-        if not isinstance(shared, Shared):
-            raise Fault(f"{shared!r} is no shared memory at {where}")
-        return shared
-
     def allocate(self, mask: Any, where: str, words: Any, kind: Any, alignment: int = 4) -> Shared:
-        if type(words) is not int or kind is not self.ops.u32:
-            raise Fault(f"shared memory is so many uint32, a constant, not {words!r} at {where}")
+        assert type(words) is int
+        assert kind is self.ops.u32
         if sum(shared.size for shared in self.shared) + 4 * words > MOST_SHARED:
             raise Fault(f"{4 * words} bytes of shared memory at {where}: more than {MOST_SHARED}")
         self.shared.append(Shared(4 * words, self.blocks.size, alignment, self.random))
@@ -194,12 +188,10 @@ class Machine:
     def permute(self, table: Any, words: int) -> Op:
         """A network of bytes: those of the result, of so many words."""
         indices = [int(index) for index in table]
-        if len(indices) % 4 or not all(0 <= index < 4 * words for index in indices):
-            raise ValueError(f"{table} is no table of bytes of {words} words")
+        assert max(indices) < 4 * words
 
         def permuted(mask: Any, where: str, values: Any) -> Any:
-            if not isinstance(values, tuple) or len(values) != words:
-                raise Fault(f"{words} words, not {values!r}, are permuted at {where}")
+            assert len(values) == words
             chosen = self._bytes(values).take(indices, axis=1).view(np.uint32)
             return tuple(chosen.T.astype(np.int64))
 

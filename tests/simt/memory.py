@@ -146,11 +146,10 @@ class Endless:
         inside(bytes_ == _hashed(origin, 1), offsets, 1, "of the destination are wrong", where)
         self.stored.append(offsets)
 
-    def check(self) -> int:
-        """Raise AssertionError where a byte was stored twice; say how many were stored."""
+    def check(self) -> None:
+        """Raise AssertionError where a byte was stored twice."""
         stored = np.concatenate(self.stored)
         assert np.unique(stored).size == stored.size, "a byte is stored twice"
-        return stored.size
 
 
 def _hashed(addresses: np.ndarray, count: int) -> np.ndarray:

@@ -36,7 +36,7 @@ def queue_of(call: Call) -> int:
 @pytest.fixture
 def stub(tmp_path):
     """Two devices, nothing on disk, no compiler."""
-    with stub_driver.emulated(tmp_path / "kernels", (9, 0), (8, 0)) as stub:
+    with stub_driver.machine(tmp_path / "kernels", Stub((9, 0), (8, 0))) as stub:
         yield stub
 
 

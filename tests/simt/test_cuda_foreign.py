@@ -12,14 +12,14 @@ import pytest
 import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.protocols import from_object
-from tests.support.emulated_gpu import gpu_machine, library
+from tests.support.emulated_gpu import Emulated, library
 from tests.support.lazy_gpu import Late
-from tests.support.stub_driver import installed
+from tests.support.stub_driver import installed, machine
 
 
 @pytest.fixture
 def gpu(tmp_path):
-    with gpu_machine(tmp_path) as gpu:
+    with machine(tmp_path, Emulated((9, 0), (8, 0))) as gpu:
         yield gpu
 
 

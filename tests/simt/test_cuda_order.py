@@ -11,21 +11,17 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
-from arraybridge.kernels import cuda
-from arraybridge.kernels.cuda import build, context, transfer
-from tests.support import stub_driver
+from arraybridge.kernels.cuda import context, transfer
 from tests.support.emulated_gpu import library
 from tests.support.lazy_gpu import Late, frees
+from tests.support.stub_driver import machine
 
 
 @pytest.fixture
 def gpu(monkeypatch, tmp_path):
     """A machine with two devices, and a compiler that needs none; blocks of 64 bytes."""
-    monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(build, "ptx", stub_driver.ptx)
-    monkeypatch.setattr(cuda, "_missing", lambda: None)
     monkeypatch.setattr(transfer, "BLOCK_BYTES", 64)
-    with stub_driver.installed(Late((9, 0), (8, 0))) as gpu:
+    with machine(tmp_path, Late((9, 0), (8, 0))) as gpu:
         yield gpu
 
 

@@ -12,8 +12,9 @@ import pytest
 import arraybridge as ab
 from arraybridge.kernels import cuda
 from arraybridge.kernels.cuda import build, context, transfer
-from tests.support.emulated_gpu import gpu_machine, library
+from tests.support.emulated_gpu import Emulated, library
 from tests.support.small_layouts import small_layouts
+from tests.support.stub_driver import machine
 
 CUDA = ab.Device(2)
 
@@ -28,7 +29,7 @@ def _unregister():
 
 @pytest.fixture
 def gpu(tmp_path):
-    with gpu_machine(tmp_path) as gpu:
+    with machine(tmp_path, Emulated((9, 0), (8, 0))) as gpu:
         yield gpu
 
 

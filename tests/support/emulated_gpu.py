@@ -15,15 +15,13 @@ import numpy as np
 
 import arraybridge as ab
 from arraybridge.dlpack import Device, ManagedTensor
-from arraybridge.kernels import cuda
-from arraybridge.kernels.cuda import build
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.layout import c_strides, in_elements
 from arraybridge.ndarrays import dlpack_dtype, numpy_dtype
 
-from .stub_driver import Stub, installed, ptx
+from .stub_driver import Stub
 
-__all__ = ["Array", "Emulated", "gpu_machine", "library"]
+__all__ = ["Array", "Emulated", "library"]
 
 BYTES = 1 << 20
 
@@ -92,19 +90,6 @@ class Arena:
 
 
 _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-
-
-@contextmanager
-def gpu_machine(folder: object) -> Iterator[Emulated]:
-    """A machine with two devices, and a compiler that needs none: for a fixture."""
-    import pytest
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ARRAYBRIDGE_CACHE_DIR", str(folder))
-        patch.setattr(build, "ptx", ptx)
-        patch.setattr(cuda, "_missing", lambda: None)
-        with installed(Emulated((9, 0), (8, 0))) as gpu:
-            yield gpu
 
 
 class Number(int):

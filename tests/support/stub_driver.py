@@ -17,10 +17,11 @@ from ctypes import c_char_p, c_int, c_size_t, c_void_p
 from itertools import count
 from typing import Any, NamedTuple
 
+from arraybridge.kernels import cuda
 from arraybridge.kernels.cuda import build, driver
 from arraybridge.kernels.cuda.plan_types import THREADS, Plan
 
-__all__ = ["Call", "Code", "Stub", "emulated", "installed", "ptx"]
+__all__ = ["Call", "Code", "Stub", "installed", "machine", "ptx"]
 
 INVALID_VALUE, NO_MEMORY, NOT_INITIALIZED, INVALID_DEVICE = 1, 2, 3, 101
 INVALID_IMAGE, INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND = 200, 201, 400, 500
@@ -422,12 +423,13 @@ def installed(stub: Stub) -> Iterator[Stub]:
 
 
 @contextmanager
-def emulated(folder: object, *capabilities: tuple[int, int]) -> Iterator[Stub]:
+def machine(folder: object, stub: Any) -> Iterator[Any]:
     """Use a stub as the driver, a folder as the disk cache, and no compiler: for a fixture."""
     import pytest
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARRAYBRIDGE_CACHE_DIR", str(folder))
         patch.setattr(build, "ptx", ptx)
-        with installed(Stub(*capabilities)) as stub:
+        patch.setattr(cuda, "_missing", lambda: None)
+        with installed(stub):
             yield stub

@@ -151,35 +151,6 @@ class TestHostProtocols:
 
 
 class TestFromPointer:
-    def test_bad_memory_stays_the_callers(self):
-        released = []
-        for arguments, message in [
-            ((0, (2,), "float32"), "NULL"),
-            ((8, (-2,), "float32"), "negative extent"),
-            ((8, (2**40, 2**40), "float32"), "overflows"),
-        ]:
-            with pytest.raises(BufferError, match=message):
-                ab.from_pointer(*arguments, device="cpu", deleter=released.append)
-        with pytest.raises(ValueError, match="float33"):
-            ab.from_pointer(8, (2,), "float33", device="cpu")
-        with pytest.raises(TypeError, match="dtype must be"):
-            ab.from_pointer(8, (2,), 3, device="cpu")
-        with pytest.raises(TypeError, match="callable"):
-            ab.from_pointer(8, (2,), "int8", device="cpu", deleter=3)
-        assert released == []
-
-    @pytest.mark.parametrize("device", list(ab.DeviceType))
-    def test_every_device_passes_through_untouched(self, device):
-        bogus = 0xDEAD000  # any access would be a crash
-        x = ab.from_pointer(bogus, (4, 2), "bfloat16", device=(device, 1), byte_offset=64)
-        info = ab.inspect(x)
-        assert (info.device, info.shape, info.dtype.name) == ((device, 1), (4, 2), "bfloat16")
-        for version in (None, (1, 0)):
-            seen = ab.from_dlpack(x.__dlpack__(max_version=version)).info
-            assert seen.device == (device, 1)
-            assert seen.data + seen.byte_offset == bogus + 64
-        assert ab.explain(x, "numpy").kind in ("refuse", "view")
-
     def test_sub_byte_types(self):
         packed = np.array([0x21, 0x43], np.uint8)
         x = ab.from_pointer(packed.ctypes.data, (4,), "float4_e2m1fn", device="cpu", owner=packed)
@@ -285,6 +256,8 @@ VERSIONS = (None, (0, 8), (1, 0), (1, 3))
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("copy", [None, False, True])
 def test_another_device_is_a_buffer_error(name, copy):
+    if name == "jax" and copy is False:
+        pytest.skip("legacy consumers get JAX's own capsule")
     x = ab.from_dlpack(MAKERS[name]())
     for version in VERSIONS:
         for place in [(1, 1), (1, 3), (2, 0), (2, 7), (3, 0), (8, 0), (13, 0), (99, 0)]:
@@ -331,6 +304,8 @@ def test_host_memory_of_another_name_is_relabelled():
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("copy", [None, False])
 def test_a_stream_is_an_integer(name, copy):
+    if name == "jax" and copy is False:
+        pytest.skip("legacy consumers get JAX's own capsule")
     x = ab.from_dlpack(MAKERS[name]())
     for version in VERSIONS:
         for stream in [object(), "1", b"1", 1.5, True, False, [1], np.int64(1), np.ones(1)]:

@@ -1,6 +1,5 @@
 """copy=False where a copy is needed: a BufferError and a ValueError, as the standard has it."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -17,23 +16,9 @@ NEGATED = torch._neg_view(torch.ones(3))
 CONJUGATED = torch.ones(3, dtype=torch.complex64).conj()
 
 
-def conversion(x, to, **keywords):
-    return lambda: ab.convert(x, to, copy=False, **keywords)
-
-
 CALLS = {
-    "read-only": conversion(READ_ONLY, "torch"),
-    "reversed": conversion(X[::-1], "torch"),
-    "byte order": conversion(FOREIGN, "jax"),
-    "negated": conversion(NEGATED, "numpy"),
-    "conjugated": conversion(CONJUGATED, "numpy"),
-    "a field": conversion(np.zeros(3, [("a", "i1"), ("b", "f4")])["b"], "torch"),
-    "immutable": conversion(jnp.ones(3), "torch"),
-    "bytes": conversion(b"abc", "torch"),
-    "a capsule": conversion(READ_ONLY.__dlpack__(max_version=(1, 0)), "torch"),
-    "dtype=": conversion(X, "torch", dtype="float64"),
-    "order=": conversion(X, "torch", order="F"),
-    "an Array": conversion(ab.from_dlpack(READ_ONLY), "torch"),
+    "convert": lambda: ab.convert(READ_ONLY, "torch", copy=False),
+    "a capsule": lambda: ab.convert(READ_ONLY.__dlpack__(max_version=(1, 0)), "torch", copy=False),
     "to": lambda: ab.from_dlpack(READ_ONLY).to("torch", copy=False),
     "asarray": lambda: ab.asarray(READ_ONLY, like="torch", copy=False),
     "asarray, dtype=": lambda: ab.asarray(X, like="torch", copy=False, dtype="float64"),
@@ -54,9 +39,7 @@ def test_the_error_is_what_the_standard_names(name: str) -> None:
     assert isinstance(told.value, ValueError)
 
 
-@pytest.mark.parametrize("name", ["numpy", "array_api_strict"])
-def test_native_imports_show_the_elements(name: str) -> None:
-    from_dlpack = ab.namespace(name).from_dlpack
+def test_numpy_imports_show_the_elements() -> None:
+    from_dlpack = ab.namespace("numpy").from_dlpack
     for x, elements in ((NEGATED, [-1, -1, -1]), (CONJUGATED, [1, 1, 1]), (FOREIGN, X)):
-        result = from_dlpack(x)
-        np.testing.assert_array_equal(np.asarray(ab.convert(result, "numpy")), elements)
+        np.testing.assert_array_equal(from_dlpack(x), elements)

@@ -101,10 +101,6 @@ def test_extents_and_strides_beyond_what_the_target_counts_in():
         assert (route.kind, "in parts" in route.why) == ("refuse", True)
 
 
-def test_copy_true_always_copies():
-    assert plan(info(), ANY, copy=True).kind == "kernel"
-
-
 @pytest.mark.parametrize(
     ("tensor", "accepts", "why"),
     [
@@ -192,11 +188,3 @@ class TestDevices:
             route = plan(info(), accepts, device=Device.parse("cpu:9"))
             assert route.kind == "refuse"
             assert route.why == f"target has no arrays on cpu:9; it has them on {known}"
-
-
-def test_a_route_prints_as_a_sentence():
-    text = str(plan(info(strides=(-4, 1)), ANY._replace(strides="c")))
-    assert text == (
-        "source -> target on cpu: copied by arraybridge's own copy, 48 bytes "
-        "(target takes C order only; the layout is negative)"
-    )

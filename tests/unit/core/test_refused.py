@@ -28,6 +28,10 @@ def resized(x, nbytes):
     return x
 
 
+def nested(layout):
+    return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout)
+
+
 # What reads beyond its memory where nobody looks: in a process of its own.
 WITHOUT_MEMORY = {
     "resized to 0": lambda: resized(torch.ones(64, 64), 0),
@@ -41,7 +45,10 @@ WITHOUT_MEMORY = {
 }
 OTHERS = {
     "meta": lambda: torch.ones(3, 4, device="meta").T,
-    "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+    "nested": lambda: nested(torch.strided),
+    "jagged": lambda: nested(torch.jagged),
+    "uninitialized": torch.nn.UninitializedParameter,
+    "uninitialized buffer": torch.nn.UninitializedBuffer,
     "fake": lambda: FakeTensorMode().from_tensor(torch.ones(3, 4)),
     "zeros": lambda: torch._efficientzerotensor((3, 4)).T,
     "imaginary zeros": lambda: torch._efficientzerotensor((3, 4), dtype=torch.complex64).imag,
@@ -116,7 +123,7 @@ def check(make):
             with pytest.raises(ab.ConversionError) as caught:
                 pytest.fail(f"{number}, {turn}: {call()}")
             assert str(caught.value).replace("x.native", "x") == said, (number, turn)
-    if not make().is_nested:
+    if not (make().is_nested or torch.nn.parameter.is_lazy(make())):
         with pytest.raises(ab.ConversionError):
             ab.copyto(np.ones(tuple(make().shape)), make())
 

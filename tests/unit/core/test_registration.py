@@ -186,22 +186,6 @@ class TestALibraryThatComputes:
             x += x
             assert float(x[0, 0]) == 14.0
 
-    def test_beside_other_libraries(self):
-        with boxed.registered():
-            x = ab.from_dlpack(boxed.Boxed([1.0, 2.0]))
-            xp, a, b = ab.unify(x, np.ones(2))
-            assert xp is ab.namespace(x)
-            assert np.asarray(a + b).tolist() == [2.0, 3.0]
-            with pytest.raises(TypeError, match="arrays of boxed and numpy in one operation"):
-                x + ab.from_dlpack(np.ones(2))
-
-            @ab.adapt("boxed")
-            def double(given):
-                assert type(given) is boxed.Boxed
-                return given + given
-
-            assert double(np.ones(2)).tolist() == [2.0, 2.0]
-
     def test_is_forgotten(self):
         with boxed.registered():
             pickled = pickle.dumps(ab.from_dlpack(boxed.Boxed([1.0])))

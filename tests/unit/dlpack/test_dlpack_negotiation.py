@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
+import gc
 
 import numpy as np
 import pytest
 
+import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import acquire
 from tests.support.optional import optional
@@ -15,39 +16,6 @@ from tests.support.producers import Managed, Producer, capsule_name
 torch = optional("torch")
 
 NEWEST = (1, 3)
-
-
-# Real producers and consumers
-
-
-@pytest.fixture(params=["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"])
-def producer(request):
-    """(an array of 2 x 3 float32: 0, 1, ..., 5; whether it is exported versioned)."""
-    array = np.arange(6, dtype=np.float32).reshape(2, 3)
-    if request.param == "numpy":
-        return array, True
-    if request.param == "torch":
-        return torch.from_numpy(array), True
-    library = pytest.importorskip(request.param)
-    if request.param == "jax":
-        return library.numpy.asarray(array), library.__version_info__ >= (0, 11)
-    if request.param == "pyarrow":
-        return library.Tensor.from_numpy(array), True
-    if request.param == "tvm_ffi":
-        return library.from_dlpack(array), True
-    return library.asarray(array), True
-
-
-def test_every_producer_is_acquired(producer):
-    array, versioned = producer
-    tensor = acquire(array)
-    assert (tensor.version is not None) == versioned
-    assert (tensor.shape, tensor.strides) == ((2, 3), (3, 1))
-    assert (tensor.dtype.name, tensor.device) == ("float32", (1, 0))
-    # A legacy capsule cannot say that it may be written, and JAX's arrays may not.
-    assert tensor.readonly == (not versioned or "jax" in type(array).__module__)
-    values = (ctypes.c_float * 6).from_address(tensor.pointer)
-    assert list(values) == [0, 1, 2, 3, 4, 5]
 
 
 def test_numpys_flags_are_read():
@@ -235,3 +203,38 @@ def test_a_bare_capsule_is_consumed_once(versioned):
     assert managed.deleted == 0
     del tensor
     assert managed.deleted == 1
+
+
+class Contradictory:
+    """A producer whose device is another than its tensor's."""
+
+    def __init__(self, said, came):
+        self.managed = Managed(device=came)
+        self.said = said
+
+    def __dlpack_device__(self):
+        return self.said
+
+    def __dlpack__(self, **kwargs):
+        return self.managed.capsule()
+
+
+@pytest.mark.parametrize(
+    ("said", "came"),
+    [((2, 0), (1, 0)), ((1, 0), (2, 0)), ((2, 1), (2, 0))],
+)
+def test_a_device_that_contradicts_the_tensor_is_refused_and_the_tensor_released(said, came):
+    for way in (
+        dlpack.acquire,
+        ab.inspect,
+        ab.from_dlpack,
+        lambda x: ab.convert(x, "numpy"),
+        lambda x: ab.convert(x, "numpy", device="cpu"),
+    ):
+        x = Contradictory(said, came)
+        with pytest.raises(dlpack.MalformedTensorError, match="one of them is wrong") as caught:
+            way(x)
+        assert x.managed.deleted == 1
+        del caught
+        gc.collect()
+        assert x.managed.deleted == 1

@@ -77,28 +77,6 @@ def test_flags_pass_through(flags):
     assert legacy.flags == dlpack.FLAG_READ_ONLY  # it has no place for them
 
 
-@pytest.mark.parametrize(
-    ("shape", "strides", "exported"),
-    [
-        ((2, 3), (3, 1), (3, 1)),
-        ((2, 3), (1, 2), (1, 2)),
-        ((1, 3), (99, 1), (3, 1)),
-        ((3, 1), (1, 0), (1, 1)),
-        ((1, 1), (0, -5), (1, 1)),
-        ((0, 3), (7, 7), (3, 1)),
-        ((3, 0), (0, 0), (1, 1)),
-        ((4, 1, 3), (6, 0, 2), (6, 6, 2)),
-        ((1, 4), (0, 2), (8, 2)),
-        ((1, 4), (5, -2), (8, -2)),
-        ((3, 2), (0, 1), (0, 1)),
-    ],
-)
-def test_strides_that_say_nothing_are_put_right(shape, strides, exported):
-    tensor = dlpack.from_capsule(Managed(shape=shape, strides=strides).capsule())
-    assert tensor.strides == strides
-    assert dlpack.peek(dlpack.to_capsule(tensor)).strides == exported
-
-
 def test_raw_tensor_is_borrowed():
     managed = Managed(shape=(2, 2), strides=(1, 2), byte_offset=8)
     tensor = dlpack.Tensor(ctypes.addressof(managed.struct.dl_tensor))

@@ -106,21 +106,6 @@ def x(request):
     return wrapped(request.param)
 
 
-@pytest.mark.parametrize("keywords", [{"odd": 1}, {"max_version": 3}, {"max_version": VERSION}])
-def test_arguments_that_are_wrong(x, keywords):
-    def said(function, *args):
-        try:
-            function(x, *args, **keywords)
-        except Exception as error:
-            return type(error)
-
-    x.__dlpack__(max_version=VERSION)
-    for args in ((), (None,)):
-        expected = said(Array.__dlpack__, *args)
-        assert said(type(x).__dlpack__, *args) is expected
-        assert (expected is None) == (args == () and keywords == {"max_version": VERSION})
-
-
 class TestChanges:
     """What an Array refers to changes between two exports: the second shows it."""
 
