@@ -7,7 +7,6 @@ library's own constructors and views.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 DTYPES = tuple(
@@ -39,8 +38,8 @@ class Case(NamedTuple):
     and states such as ``("readonly",)``.
     """
 
-    name: str  # unique; what ``--cases`` matches
-    group: str  # the row of the summary that it counts in
+    name: str  # unique
+    group: str
     dtype: str
     base: tuple[int, ...]  # shape of the array that is built first
     steps: tuple[tuple, ...] = ()
@@ -141,18 +140,3 @@ def all_cases() -> list[Case]:
         cases.append(Case(f"uint8 at +{offset} bytes", "unaligned bytes", "uint8", (80,), part))
     cases += _state_cases()
     return cases
-
-
-def chosen(patterns: Iterable[str] | None) -> list[Case]:
-    """The cases whose name or group matches one of the patterns (``*`` and ``?``); None: all."""
-    cases = all_cases()
-    if patterns is None:
-        return cases
-    found: set[str] = set()
-    for pattern in patterns:
-        hits = {c.name for c in cases if fnmatchcase(c.name, pattern) or c.group == pattern}
-        if not hits:
-            groups = dict.fromkeys(c.group for c in cases)
-            raise ValueError(f"no case matches {pattern!r}; the groups are {', '.join(groups)}")
-        found |= hits
-    return [case for case in cases if case.name in found]

@@ -15,7 +15,7 @@ from arraybridge.core.registry import forget
 
 from ..support import coexist
 from ..support.arrays import littered
-from .cases import Case, chosen
+from .cases import Case, all_cases
 from .libraries import InexpressibleError, native, reference
 
 VIEW, COPY, TRANSFER, REFUSED = "view", "copy", "transfer", "refused"
@@ -223,7 +223,7 @@ def check(first: str, second: str, steps: list[Step]) -> Iterator[Any]:
     warnings.simplefilter("ignore")
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # two pairs share the machine
     coexist.prepare()
-    cases = {case.name: case for case in chosen(None)}
+    cases = {case.name: case for case in all_cases()}
     pairs = {way: Pair(*way) for way in ((first, second), (second, first))}
     yield "loaded"
     modules = 0

@@ -94,16 +94,6 @@ class TestExport:
         assert peek(x.__dlpack__(max_version=(9, 0))).version[0] == 1
         assert x.__dlpack_device__() == (1, 0)
 
-    def test_copy(self):
-        source = image()
-        x = ab.from_dlpack(source)
-        shared = from_capsule(x.__dlpack__(max_version=(1, 3), copy=False))
-        copied = from_capsule(x.__dlpack__(max_version=(1, 3), copy=True))
-        assert (shared.pointer, shared.copied) == (source.ctypes.data, False)
-        assert copied.copied
-        assert copied.pointer != source.ctypes.data
-        assert copied.pointer % 64 == 0
-
     def test_a_legacy_capsule_cannot_say_read_only(self):
         source = image()
         source.flags.writeable = False

@@ -12,10 +12,10 @@ import arraybridge as ab
 import arraybridge.typing as types
 from arraybridge.core.library import place_named
 from arraybridge.libraries import LIBRARIES
-from tests.support.optional import installed, optional
+from tests.support.optional import optional
 
 torch, jax = optional("torch"), optional("jax")
-heavy = pytest.mark.heavy
+tvm_ffi, strict = optional("tvm_ffi"), optional("array_api_strict")
 
 
 def test_the_names_and_the_keywords_are_those_of_convert():
@@ -46,41 +46,24 @@ def test_the_name_spelled_most_alike_is_suggested(begin, given, meant, keyword):
     assert "did you mean" not in str(told.value)
 
 
-def devices():
-    """Objects of every light library for the CPU."""
-    yield from ("cpu", ab.Device("cpu"), (1, 0), ab.DeviceType.CPU)
-    if installed("torch"):
-        yield torch.device("cpu")
-    if installed("jax"):
-        yield jax.devices("cpu")[0]
-    if installed("tvm_ffi"):
-        import tvm_ffi
-
-        yield tvm_ffi.device("cpu")
-    if installed("array_api_strict"):
-        import array_api_strict
-
-        yield array_api_strict.Device("CPU_DEVICE")
+DEVICES = [
+    *("cpu", ab.Device("cpu"), (1, 0), ab.DeviceType.CPU, torch.device("cpu")),
+    *(jax.devices("cpu")[0], tvm_ffi.device("cpu"), strict.Device("CPU_DEVICE")),
+]
 
 
-def check(device: object) -> None:
-    """Everything that takes a device takes this one."""
+@pytest.mark.parametrize("device", DEVICES, ids=repr)
+def test_devices_of_all_libraries_everywhere(device):
     x = np.ones(2, "f4")
     assert place_named(device) == ab.Device("cpu")
     for target in ("numpy", "torch", "jax"):
-        if installed(target):
-            assert ab.inspect(ab.convert(x, target, device=device)).device == (1, 0)
-            assert ab.explain(x, target, device=device).kind != "refuse"
-            assert ab.unify(x, like=target, device=device)[1].shape == (2,)
-            assert ab.asarray([1, 2], like=target, device=device).shape == (2,)
-            xp = getattr(ab.xp, target)
-            assert xp.asarray([1, 2], device=device).shape == (2,)
-            assert xp.zeros(2, device=device).to_device(device).shape == (2,)
+        assert ab.inspect(ab.convert(x, target, device=device)).device == (1, 0)
+        assert ab.explain(x, target, device=device).kind != "refuse"
+        assert ab.unify(x, like=target, device=device)[1].shape == (2,)
+        assert ab.asarray([1, 2], like=target, device=device).shape == (2,)
+        xp = getattr(ab.xp, target)
+        assert xp.asarray([1, 2], device=device).shape == (2,)
+        assert xp.zeros(2, device=device).to_device(device).shape == (2,)
     assert ab.adapt("numpy", device=device)(lambda x: x + 1)(x).tolist() == [2, 2]
     assert ab.from_dlpack(x, device=device).device == (1, 0)
     assert ab.from_dlpack(x).to(device=device).device == (1, 0)
-
-
-@pytest.mark.parametrize("device", list(devices()), ids=repr)
-def test_devices_of_all_libraries_everywhere(device):
-    check(device)

@@ -14,6 +14,7 @@ from arraybridge.core.registry import RECORDS, forget, library_of_type
 from arraybridge.native import C
 from tests.support.optional import installed
 from tests.support.sources import sources
+from tests.support.threads import in_threads
 
 TARGETS = [name for name in ("numpy", "torch", "jax", "array_api_strict") if installed(name)]
 
@@ -128,7 +129,7 @@ def test_the_newest_key_is_kept_when_a_table_is_full():
 def test_threads_that_fill_and_forget():
     x, stop = np.zeros((9, 9)), threading.Event()
 
-    def convert():
+    def convert(_):
         for n in range(300):
             assert ab.convert(x[: n % 9, 1 : n % 7], "torch").shape == x[: n % 9, 1 : n % 7].shape
 
@@ -136,12 +137,9 @@ def test_threads_that_fill_and_forget():
         while not stop.wait(1e-4):
             forget()
 
-    threads = [threading.Thread(target=convert) for _ in range(4)]
     other = threading.Thread(target=forgets)
-    for thread in (*threads, other):
-        thread.start()
-    for thread in threads:
-        thread.join()
+    other.start()
+    in_threads(convert, range(4))
     stop.set()
     other.join()
     assert RECORDS[np.ndarray].library is not None

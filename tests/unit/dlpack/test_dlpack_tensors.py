@@ -114,17 +114,6 @@ def test_allocated_blocks_are_aligned_and_counted_as_copies():
         ({"dtype": DataType(2, 33)}, "33 bits; expected one of 16, 32, 64, 128"),
         ({"device": Device(40)}, "unknown device type 40"),
         ({"device": Device(2, -1)}, "device id is -1"),
-    ],
-)
-def test_adopted_memory_is_checked(arguments, text):
-    given = {"data": 4096, "shape": (4,), "dtype": DataType(2, 32), "owner": None} | arguments
-    with pytest.raises(dlpack.MalformedTensorError, match=text):
-        ManagedTensor.adopt(**given)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
         ({"data": 4096.0}, "ptr must be an address .int or ctypes.c_void_p., got float"),
         ({"data": np.ones(3)}, "got ndarray: .*from_dlpack for an array"),
         ({"shape": (4.0,)}, r"shape must be a tuple of ints, got 4.0 in \(4.0,\)"),
@@ -135,11 +124,11 @@ def test_adopted_memory_is_checked(arguments, text):
         ({"device": "cpu"}, "got DataType.'float32'., 'cpu'"),
     ],
 )
-def test_numbers_of_adopted_memory_are_integers(arguments, text):
+def test_adopted_memory_is_checked(arguments, text):
     """A cache of layouts must not let 4.0 pass because 4 has."""
     given = {"data": 4096, "shape": (4,), "dtype": DataType(2, 32), "owner": None}
     ManagedTensor.adopt(**given)
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises((dlpack.MalformedTensorError, TypeError), match=text):
         ManagedTensor.adopt(**given | arguments)
 
 
