@@ -476,9 +476,9 @@ def described_with_booleans(library: Library, x: Any) -> TensorInfo:
     info = library.describe(x)
     if info.dtype.code != DataTypeCode.BOOL or not info.data or not info.device.host:
         return info
-    if info.pending or info.refused or info.empty:
-        return info
     numpy: Any = library_named("numpy")
+    if info.pending or info.refused or info.empty or info.ndim > numpy.accepts.ndim[1]:
+        return info
     odd = numpy.wrap(library.export_borrowed(x, info)).view("uint8").max() > 1
     return info._replace(pending=("booleans",)) if odd else info
 

@@ -98,3 +98,10 @@ def test_numpy_and_pytorch_share_them():
     x = np.array([0, 1, 255, 128], np.uint8).view(bool)
     t = ab.convert(x, "torch", copy=False)
     assert (int(t.sum()), t.data_ptr()) == (3, x.ctypes.data)
+
+
+def test_more_axes_than_numpy_has():
+    x = torch.ones((1,) * 70, dtype=torch.bool)
+    assert ab.explain(x, "jax").kind == "refuse"
+    with pytest.raises(ab.ConversionError, match="reshape it first"):
+        ab.convert(x, "jax")
