@@ -109,7 +109,8 @@ class _Planning(NamedTuple):
             found = self.as_it_is(self.request.copy)
             if found.kind == "refuse" or axes is None:
                 return found
-            if found.kind == "view" and has_order(s, axes) and (s.data or s.empty):
+            addressed = s.data or s.pending or s.empty  # packed bits have no address in bytes
+            if found.kind == "view" and has_order(s, axes) and addressed:
                 return found
             if self.request.copy is not False and axes == tuple(range(s.ndim)):
                 if found.kind == "view":
