@@ -91,11 +91,16 @@ _TYPESTRS = {kind: np.dtype(kind.name).str for t, kind in DLPACK_DTYPES.items() 
 
 
 def from_numpy(x: np.ndarray, _from: Any = torch.from_numpy) -> torch.Tensor:
-    """Share by ``torch.from_numpy``, which refuses unusual strides of axes of one element."""
+    """Share by ``torch.from_numpy``, which refuses unusual strides of axes of one element.
+
+    It also refuses C's ``unsigned long long``, which equals uint64 in NumPy.
+    """
     try:
         tensor: torch.Tensor = _from(x)
     except ValueError:
         tensor = _from(with_plain_strides(x))
+    except TypeError:
+        tensor = _from(x.view("uint64"))
     return tensor
 
 

@@ -1,4 +1,4 @@
-"""Data types of ml_dtypes: converted if both libraries have them, else an error."""
+"""Data types of ml_dtypes, and a second uint64: converted if both libraries have them."""
 
 from __future__ import annotations
 
@@ -103,3 +103,10 @@ def test_torch_and_numpy(name: str) -> None:
     assert made.dtype == here.dtype
     assert ab.convert(here, "torch").dtype is kind
     assert ab.convert(ab.convert(here, "torch"), "numpy").tobytes() == here.tobytes()
+
+
+@pytest.mark.parametrize("keywords", [{}, {"copy": True}, {"order": "C"}])
+def test_unsigned_long_long_is_uint64_for_pytorch(keywords):
+    for x in (np.arange(4, dtype=np.ulonglong), np.arange(4, dtype=np.ulonglong)[::-1]):
+        assert ab.convert(x, "torch", **keywords).tolist() == x.tolist()
+    assert ab.convert(x[::-1], "torch", copy=False).data_ptr() == x[::-1].ctypes.data
