@@ -112,7 +112,12 @@ def _of_numbers(
     if cast.casting in ("unsafe", "same_value") or kind > kind_of(dtype):
         return numpys.asarray(obj), cast  # NumPy's own data types hold the numbers exactly
     # As Python's numbers, which NumPy checks; it wraps its own.
-    return numpys.asarray(_plain(obj), dtype=numpy_dtype(dtype)), None
+    plain = _plain(obj)
+    made = numpys.asarray(plain, dtype=numpy_dtype(dtype))
+    small = KINDS[kind_of(dtype)] is int and dtype.subbyte
+    if small and (made.astype("int64") != numpy.asarray(plain)).any():  # ml_dtypes wraps all
+        raise OverflowError(f"a number is out of the range of {dtype}")
+    return made, None
 
 
 def _plain(obj: Any, kind: Callable[[Any], Any] = scalar_of) -> Any:
@@ -159,7 +164,13 @@ def _are_rows(obj: Any) -> bool:
 def _of_arrays(obj: Any, library: Library, cast: Cast | None, copy: bool | None) -> Any:
     """Make an array of a buffer, or of a sequence with arrays in it."""
     if copy is not False and _are_rows(obj):
-        return numpy.stack(obj)
+        return numpy.array(obj)  # in C order, as of numbers
+    for x in _flat(obj):
+        if x is None or isinstance(x, str):
+            raise TypeError(
+                "asarray takes numbers, nested lists and tuples of them, buffers and arrays, got "
+                f"{type(x).__name__}"
+            )
     own = library.native_namespace()
     numpys = library_named("numpy").native_namespace()
     try:

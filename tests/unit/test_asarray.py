@@ -167,6 +167,9 @@ def test_what_is_no_number_is_refused(library):
     for make in NO_NUMBERS.values():
         with pytest.raises((TypeError, ValueError, RuntimeError)):
             ab.asarray(make(), like=library)
+    for text in ("a", ["a"], [[1, "a"]], [None, np.zeros(2)]):
+        with pytest.raises(TypeError, match="asarray takes numbers"):
+            ab.asarray(text, like=library)
     for what in ("a generator", "a map", "a set"):
         made = ab.asarray(list(NO_NUMBERS[what]()), like=library)
         assert ab.inspect(made).shape == (len(list(NO_NUMBERS[what]())),)
@@ -189,6 +192,12 @@ class TestIntegersAreExact:
             with pytest.raises(OverflowError):
                 ab.asarray(numbers, like=library)
 
+    @pytest.mark.parametrize("numbers", [[8, 1], -9, [[10**12]]])
+    def test_out_of_range_of_int4(self, numbers):
+        with pytest.raises(OverflowError, match="int4"):
+            ab.asarray(numbers, like="numpy", dtype="int4")
+        assert ab.asarray([-8, 7], like="numpy", dtype="int4").tolist() == [-8, 7]
+
     def test_numpys_integers_keep_their_type_or_are_refused(self):
         wide = [[np.uint64(2**63 + 1)], [np.uint64(1)]]
         assert ab.asarray(wide, like="torch").tolist() == [[2**63 + 1], [1]]
@@ -210,6 +219,7 @@ class TestIntegersAreExact:
         for library in ("numpy", "torch", "array_api_strict"):
             made = ab.convert(ab.asarray(rows, like=library), "numpy")
             np.testing.assert_array_equal(made, np.stack(rows))
+        assert ab.asarray([np.ones((3, 2)).T], like="torch").is_contiguous()
         with pytest.raises(ab.ConversionError, match="copy=False"):
             ab.asarray(rows, like="numpy", copy=False)
         with pytest.raises(ab.ConversionError, match="no float64"):
