@@ -45,6 +45,11 @@ def linspace(
     return xp.linspace(start, stop, num, dtype=dtype, **kwargs)
 
 
+def diff(x: Any, /, n: int = 1, axis: int = -1, **ends: Any) -> torch.Tensor:
+    """Take the order of differences by position too, as scikit-learn's curves do."""
+    return xp.diff(x, axis=axis, n=n, **ends)
+
+
 # Special cases.
 
 
@@ -211,5 +216,6 @@ CORRECTIONS: dict[str, Callable[..., Any]] = {
     # NaN comes last, as in sort; array-api-extra tests it.
     "searchsorted": searchsorted,
     "linspace": linspace,
+    "diff": diff,
     "broadcast_shapes": broadcast_shapes,
 }

@@ -72,6 +72,7 @@ PROBES: dict[str, Probe] = {
         != [1, 1]
     ),
     "linspace": lambda xp: xp.linspace(0, 3, 4, dtype=xp.uint16).tolist() != [0, 1, 2, 3],
+    "diff": lambda xp: raises(lambda: xp.diff(xp.ones(3), 2)),
     "take": lambda xp: xp.take(xp.ones(200), torch.tensor([-1], dtype=xp.int8)).shape != (1,),
     "take_along_axis": lambda xp: raises(
         lambda: xp.take_along_axis(xp.ones(4), torch.tensor([2], dtype=torch.int32))
