@@ -25,7 +25,7 @@ def copied(stub: Stub, layout=TRANSPOSED, **how) -> list[str]:
     """Copy; return what was called, save questions."""
     stub.calls.clear()
     cuda.copy(DST, SRC, *layout, **how)
-    return [name for name in stub.names if name not in QUIET]
+    return [call.name for call in stub.calls if call.name not in QUIET]
 
 
 def queue_of(call: Call) -> int:

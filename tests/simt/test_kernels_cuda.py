@@ -59,18 +59,6 @@ def copy_drawn(first: int) -> Iterator[str]:
             raise
 
 
-def copy_tiles(width: int, columns: int) -> None:
-    """Copy by tiles of one shape: whole ones, and parts of them."""
-    rows, unit = TILE_BYTES // width // columns, 16 // width
-    few = 2 * unit
-    for high, wide in ((rows, columns), (2 * rows + unit, columns - unit), (few, 3 * unit)):
-        (made,) = copied(
-            *((wide, high), (high * width, width), (width, wide * width), width),
-            TILE={width: (columns,)}, _MAX_TILE_WASTE=1000,
-        )  # fmt: skip
-        assert (made.kernel, made.constants[1]) == ("tile", columns)
-
-
 def drawn_even(number: int) -> tuple[Any, ...]:
     """A layout whose threads' pieces lie along one axis, and as `drawn`; or one that nearly is."""
     rng = guarded.Draw("even", number * guarded.BLOCK)
@@ -85,10 +73,7 @@ def drawn_even(number: int) -> tuple[Any, ...]:
         shape, apart = (*outer, run, channels), [channels, 0, 1, 2, 3]
     else:
         shape, apart = (*outer, run), [3, 0, 1, 2]
-    if kind == "shift":
-        pad = rng.choice([0, 16, item, 3 * item])
-    else:
-        pad = 0
+    pad = rng.choice([0, 16, item, 3 * item]) if kind == "shift" else 0
     order = apart[:1] if kind != "channels" else [3]
     rest = [k for k in range(len(shape)) if k not in order]
     while rest:
@@ -118,15 +103,6 @@ def copy_even(first: int, count: int) -> Iterator[Plan]:
             raise
 
 
-def copy_odd(width: int, asynchronous: bool) -> None:
-    """Copy by tiles of odd sizes: whole ones, and parts of them."""
-    (made,) = copied(
-        *((261, 133), (133 * width, width), (width, 261 * width), width),
-        asynchronous=asynchronous,
-    )
-    assert made.kernel == "plain"
-
-
 TILES = [(width, columns) for width, each in TILE.items() for columns in each]
 
 
@@ -154,12 +130,25 @@ class TestAgainstNumPy:
 
     @pytest.mark.parametrize(("width", "columns"), TILES)
     def test_tiles_of_every_shape(self, width: int, columns: int) -> None:
-        copy_tiles(width, columns)
+        """Whole ones, and parts of them."""
+        rows, unit = TILE_BYTES // width // columns, 16 // width
+        few = 2 * unit
+        for high, wide in ((rows, columns), (2 * rows + unit, columns - unit), (few, 3 * unit)):
+            (made,) = copied(
+                *((wide, high), (high * width, width), (width, wide * width), width),
+                TILE={width: (columns,)}, _MAX_TILE_WASTE=1000,
+            )  # fmt: skip
+            assert (made.kernel, made.constants[1]) == ("tile", columns)
 
     @pytest.mark.parametrize("asynchronous", [False, True])
     @pytest.mark.parametrize("width", [4, 8])
     def test_tiles_of_odd_sizes(self, width: int, asynchronous: bool) -> None:
-        copy_odd(width, asynchronous)
+        """Whole ones, and parts of them."""
+        (made,) = copied(
+            *((261, 133), (133 * width, width), (width, 261 * width), width),
+            asynchronous=asynchronous,
+        )
+        assert made.kernel == "plain"
 
     @pytest.mark.parametrize(
         ("shape", "dst_strides"), [((7,), (0,)), ((5, 3), (0, 4)), ((5, 4, 100), (400, 0, 4))]

@@ -222,11 +222,6 @@ def elements(x: Any) -> np.ndarray | None:
         return np.asarray(getattr(x, "_array", x))
 
 
-def values(x: Any) -> np.ndarray:
-    """A copy of the elements of an array that has some."""
-    return np.array(elements(x))
-
-
 def _of_tvm_ffi(x):
     """View a tensor of TVM-FFI by NumPy's array interface, and no code of arraybridge's."""
     name = str(x.dtype)

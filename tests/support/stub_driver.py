@@ -132,11 +132,6 @@ class Stub:
         """The calls of some functions, in order."""
         return [call for call in self.calls if call.name in names]
 
-    @property
-    def names(self) -> list[str]:
-        """What was called, in order."""
-        return [call.name for call in self.calls]
-
     # -- the machinery of a call
 
     def _answer(self, name: str) -> Callable[..., int]:

@@ -10,10 +10,7 @@ import pytest
 import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import acquire
-from tests.support.optional import optional
 from tests.support.producers import Managed, Producer, capsule_name
-
-torch = optional("torch")
 
 NEWEST = (1, 3)
 

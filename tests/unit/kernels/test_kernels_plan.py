@@ -147,3 +147,11 @@ def cells(record) -> set[tuple[int, int]]:
         (word["dst"] + sum(m[0] for m in move), word["src"] + sum(m[1] for m in move))
         for move in moves
     }
+
+
+@pytest.mark.parametrize("dst_strides", [(4, 4), (252, 4), (0, 4), (8, 4)])
+def test_a_destination_that_overlaps_itself_is_copied_item_by_item(dst_strides):
+    """And in one order: no loop is cut."""
+    made = plans.plan(layout.canonical((64, 64), dst_strides, (4, 256), 4))
+    assert made.kernel.kind == "items"
+    assert all(axis.grain == axis.extent for axis in (made.rows, made.cols, *made.outer))

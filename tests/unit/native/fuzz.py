@@ -12,7 +12,6 @@ import random
 import struct
 import sys
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,10 +55,6 @@ def odd_export(rng: random.Random, x: Any, a: Any) -> None:
     given = [rng.choice(ODD) for _ in range(rng.choice([0, 0, 0, 1, 9]))]
     named = {rng.choice(KEYWORDS): rng.choice(ODD) for _ in range(rng.randrange(5))}
     (a.__dlpack__ if rng.random() < 0.7 else a.__array__)(*given, **named)
-
-
-def mostly(rng: random.Random, right: Any, others: Sequence[Any], wrong: float = 0.04) -> Any:
-    return rng.choice(others) if rng.random() < wrong else right
 
 
 def main(minutes: float, seed: int) -> None:
