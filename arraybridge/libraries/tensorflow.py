@@ -146,7 +146,12 @@ class TensorFlow(Library):
         return f"GPU:{device.id}"
 
 
-_COMPOSITE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
+#: Tensors in several parts, and what makes a dense one.
+_COMPOSITE = {
+    tf.RaggedTensor: "x.to_tensor()",
+    tf.SparseTensor: "tf.sparse.to_dense(x)",
+    tf.IndexedSlices: "tf.convert_to_tensor(x)",
+}
 _EAGER = type(tf.constant(0))
 
 
@@ -155,11 +160,9 @@ def _eager(x: Any) -> tf.Tensor:
     if isinstance(x, tf.Variable):
         x = x.value()
     if not isinstance(x, _EAGER):
-        if isinstance(x, _COMPOSITE):
-            raise ConversionError(
-                f"a {type(x).__name__} is not dense memory: pass x.to_tensor(), "
-                "tf.sparse.to_dense(x) or tf.convert_to_tensor(x)"
-            )
+        remedy = next((dense for kind, dense in _COMPOSITE.items() if isinstance(x, kind)), None)
+        if remedy is not None:
+            raise ConversionError(f"a {type(x).__name__} is not dense memory: pass {remedy}")
         raise ConversionError(
             f"a symbolic tensor ({type(x).__name__}) has no memory: convert outside tf.function, "
             "or go through tf.py_function"
