@@ -82,7 +82,7 @@ def test_raw_tensor_is_borrowed():
     tensor = dlpack.Tensor(ctypes.addressof(managed.struct.dl_tensor))
     assert (tensor.shape, tensor.strides, tensor.byte_offset) == ((2, 2), (1, 2), 8)
     assert tensor.pointer == ctypes.addressof(managed.memory) + 8
-    assert tensor.version is None
+    assert (tensor.version, tensor.flags) == (None, 0)
     del tensor
     assert managed.deleted == 0
 

@@ -44,6 +44,15 @@ def test_slices_are_pythons(library):
 
 
 @each_library
+def test_lists_are_written(library):
+    wrapped, _ = namespaces(library)
+    array = wrapped.enter(np.zeros((2, 3), "f4"))
+    array[0] = [1, 2, 3]
+    array[1, 1:] = (4, 5)
+    np.testing.assert_array_equal(wrapped.left(array), [[1, 2, 3], [0, 4, 5]])
+
+
+@each_library
 def test_masks_over_nothing(library):
     wrapped, _ = namespaces(library)
     shapes = ((0,), (2, 0), (0, 3), (2, 0, 3), (3, 0, 2), (2, 3))
