@@ -15,6 +15,7 @@ from .core.library import Library, place_named
 from .core.records import ConversionError
 from .core.registry import library_named
 from .core.request import Cast, cast_of, checked_copy
+from .core.table import OBSERVERS, notify_copy
 from .namespaces import goal_of
 from .ndarrays import numpy_dtype
 from .protocols.frames import is_frame
@@ -164,7 +165,11 @@ def _are_rows(obj: Any) -> bool:
 def _of_arrays(obj: Any, library: Library, cast: Cast | None, copy: bool | None) -> Any:
     """Make an array of a buffer, or of a sequence with arrays in it."""
     if copy is not False and _are_rows(obj):
-        return numpy.array(obj)  # in C order, as of numbers
+        rows = numpy.array(obj)  # in C order, as of numbers
+        if OBSERVERS:
+            info = library_named("numpy").describe(rows)
+            notify_copy("a sequence is stacked", info, call="asarray")
+        return rows
     for x in _flat(obj):
         if x is None or isinstance(x, str):
             raise TypeError(
