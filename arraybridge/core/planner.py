@@ -109,8 +109,9 @@ class _Planning(NamedTuple):
             found = self.as_it_is(self.request.copy)
             if found.kind == "refuse" or axes is None:
                 return found
-            addressed = s.data or s.pending or s.empty  # packed bits have no address in bytes
-            if found.kind == "view" and has_order(s, axes) and addressed:
+            # Arrow's packed bits, on one axis, have no address in bytes.
+            known = s.data or s.empty or "bitpacked" in s.pending
+            if found.kind == "view" and has_order(s, axes) and known:
                 return found
             if self.request.copy is not False and axes == tuple(range(s.ndim)):
                 if found.kind == "view":
