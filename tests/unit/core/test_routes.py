@@ -122,6 +122,12 @@ def test_a_kernel_for_the_host_is_not_passed_by():
     assert len(calls) == 5
 
 
+@pytest.mark.parametrize("device", ["ext_dev:0", ab.Device.parse("ext_dev:1")])
+def test_a_kernel_is_not_of_one_device(device: str | ab.Device) -> None:
+    with pytest.raises(ValueError, match="pass 'ext_dev'"):
+        ab.register_kernel(device, noting([]))
+
+
 class Held:
     """An array of a user's library: NumPy's on a device that it only says it is on."""
 
