@@ -52,7 +52,8 @@ def test_hypothesis_takes_the_namespaces_that_are_found(library, tmp_path):
         return
     xp = point.load()
     assert xp is import_module(point.name)
-    assert make_strategies_namespace(xp).api_version == "2025.12"
+    if library != "cupy":  # which needs a device for the array that Hypothesis makes
+        assert make_strategies_namespace(xp).api_version == "2025.12"
 
 
 @pytest.fixture(scope="module")

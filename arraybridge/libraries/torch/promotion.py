@@ -132,6 +132,8 @@ def result_type(*arrays_and_dtypes: Any) -> torch.dtype:
     """Return the common dtype; Python scalars have a kind and no width."""
     numbers = [x for x in arrays_and_dtypes if isinstance(x, KINDS)]
     dtypes = [getattr(x, "dtype", x) for x in arrays_and_dtypes if not isinstance(x, KINDS)]
+    if not dtypes:  # as array-api-strict's, which SciPy catches
+        raise ValueError("result_type needs at least one array or data type")
     if len(dtypes) > 2:  # uint64 with int8 is float64, also in an order with float32 between them
         dtypes.sort(key=_is_inexact)
     found: torch.dtype = dtypes[0]
