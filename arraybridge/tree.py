@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,7 +26,7 @@ from .conversion import convert as convert_array
 from .conversion import explain as explain_array
 from .conversion import inspect
 from .core.records import ConversionError, Route, outcome
-from .core.registry import library_named, library_of_type
+from .core.registry import RECORDS, library_named, library_of_type
 from .core.request import request_of
 from .dlpack import is_capsule
 from .pytree import CONTAINERS, Node, node_of
@@ -107,7 +108,7 @@ def convert(
     """
     options = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
     target = library_named(to)
-    found = _found(tree, to, dtype, order, casting=casting, **options)
+    found = _found(tree, to, dtype, order, False, casting=casting, **options)
     made: dict[Any, Any] = {}
     refused: dict[Any, str] = {}
     capsules = []  # which a conversion consumes: not before all else is converted
@@ -127,7 +128,8 @@ def convert(
                 raise
             refused[leaf.key] = str(error)
     if refused:
-        lines = [f"{leaf.path}: {refused[leaf.key]}" for leaf in found if leaf.key in refused]
+        named = zip(_leaves(tree), found, strict=True)
+        lines = [f"{x[0]}: {refused[leaf.key]}" for x, leaf in named if leaf.key in refused]
         arrays = "1 array" if len(lines) == 1 else f"{len(lines)} arrays"
         raise ConversionError(
             f"{arrays} cannot be converted to {target.name}, so nothing was converted:"
@@ -180,7 +182,7 @@ def explain(
     options = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
     report = Report(library_named(to).name)
     known: dict[Any, Route | str] = {}
-    for leaf in _found(tree, to, dtype, order, casting=casting, **options):
+    for leaf in _found(tree, to, dtype, order, True, casting=casting, **options):
         if leaf.key is None or lazy_library(leaf.x) is not None:
             continue
         if leaf.key not in known:
@@ -288,18 +290,49 @@ class _Leaf(NamedTuple):
     options: Any = None
 
 
-def _found(tree: Any, to: object, dtype: object, order: object, **common: Any) -> list[_Leaf]:
-    """List the leaves of a tree with their options, which are checked once."""
+_DEFAULTS = {"alias_readonly": False, "casting": "same_kind"}
+
+
+def _found(
+    tree: Any, to: object, dtype: object, order: object, named: bool, **common: Any
+) -> list[_Leaf]:
+    """List the leaves of a tree with their options, which are checked once.
+
+    The paths are only made if they are needed.
+    """
     request_of(dtype=_option(dtype), order=_option(order), **common)
+    same = None  # the options, if they are those of all arrays
+    if not isinstance(dtype, _FUNCTIONS) and not isinstance(order, _FUNCTIONS):
+        same = common | {"dtype": dtype, "order": order}
+        # Without keywords a conversion takes less time.
+        same = {name: x for name, x in same.items() if x is not _DEFAULTS.get(name)}
+    leaves = _leaves(tree, same is None or named)
+    starts = [_start(x) if is_array(x) else None for _, x in leaves]
+    times = Counter(starts)
     found = []
-    for path, x in _leaves(tree):
-        if is_array(x):
-            own = {"dtype": _option(dtype, path, x), "order": _option(order, path, x)}
-            key = _memory(x), str(own["dtype"]), str(own["order"])
-            found.append(_Leaf(path, x, key, common | own))
-        else:
+    for (path, x), start in zip(leaves, starts, strict=True):
+        if start is None:
             found.append(_Leaf(path, x))
+            continue
+        # Alone at its address, an array shares nothing exactly.
+        memory = id(x) if start and times[start] == 1 else _memory(x)
+        if same is not None:
+            found.append(_Leaf(path, x, (memory,), same))
+        else:
+            own = {"dtype": _option(dtype, path, x), "order": _option(order, path, x)}
+            key = memory, str(own["dtype"]), str(own["order"])
+            found.append(_Leaf(path, x, key, common | own))
     return found
+
+
+def _start(x: Any) -> int:
+    """Return the address of an array's memory, quickly; 0 if it is unknown."""
+    x = unwrapped(x)
+    library = RECORDS[type(x)].library
+    try:
+        return 0 if library is None else library.extent(x)[0]
+    except _ERRORS:
+        return 0
 
 
 def _option(option: Any, *leaf: Any) -> object:
@@ -324,12 +357,15 @@ def _memory(x: Any) -> Any:
     return (type(x), info) if exact else id(x)
 
 
-def _leaves(tree: Any) -> list[tuple[str, Any]]:
-    """List the leaves of a tree with their paths."""
+def _leaves(tree: Any, named: bool = True) -> list[tuple[str, Any]]:
+    """List the leaves of a tree with their paths, or without."""
     found: list[tuple[str, Any]] = []
     times: dict[str, int] = {}  # how often a path has come: a name may have a dot
 
     def keep(path: tuple[Any, ...], x: Any) -> Any:
+        if not named:
+            found.append(("", x))
+            return x
         text = _text(path)
         times[text] = times.get(text, 0) + 1
         found.append((text if times[text] == 1 else f"{text}#{times[text]}", x))
