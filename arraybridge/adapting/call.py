@@ -183,6 +183,8 @@ def _is_view(argument: Argument) -> bool:
     seen = argument.seen
     if seen is argument.native:
         return True
+    if argument.layout != _layout(seen) or argument.is_copy():
+        return False
     # Empty arrays have no address that tells a cast.
-    same = inspect(argument.native).dtype == inspect(seen).dtype
-    return same and argument.layout == _layout(seen) and not argument.is_copy()
+    empty = 0 in getattr(argument.native, "shape", (0,))
+    return not empty or inspect(argument.native).dtype == inspect(seen).dtype
