@@ -55,7 +55,7 @@ ROOMS = {
     "tests/unit/array": 866,
     "tests/unit/audit": 327,
     "tests/unit/cli": 206,
-    "tests/unit/core": 2_866,
+    "tests/unit/core": 2_926,
     "tests/unit/dlpack": 1_250,
     "tests/unit/kernels": 1_001,
     "tests/unit/native": 1_079,
