@@ -101,7 +101,7 @@ def main(words: list[str]) -> int:
     if words:
         return run("address,undefined", words)
     stress = ["-m", "tests.unit.native.stress", "./foreign.so"]
-    return run("address,undefined", stress, [*LIFETIMES, "-m", "not heavy and not site"]) | run(
+    return run("address,undefined", stress, [*LIFETIMES, "-m", "not heavy"]) | run(
         "thread", stress
     )
 
