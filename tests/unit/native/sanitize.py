@@ -101,9 +101,7 @@ def main(words: list[str]) -> int:
     if words:
         return run("address,undefined", words)
     stress = ["-m", "tests.unit.native.stress", "./foreign.so"]
-    return run("address,undefined", stress, [*LIFETIMES, "-m", "not heavy"]) | run(
-        "thread", stress
-    )
+    return run("address,undefined", stress, [*LIFETIMES, "-m", "not heavy"]) | run("thread", stress)
 
 
 if __name__ == "__main__":
