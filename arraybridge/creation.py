@@ -16,6 +16,7 @@ from .core.records import ConversionError
 from .core.registry import library_named
 from .core.request import Cast, cast_of, checked_copy
 from .core.table import OBSERVERS, notify_copy
+from .dlpack import DataType, DataTypeCode
 from .namespaces import goal_of
 from .ndarrays import numpy_dtype
 from .protocols.frames import is_frame
@@ -105,13 +106,10 @@ def _of_numbers(
                 return obj, cast
         made = library.from_python(obj) if own is None else own.asarray(obj)
         return numpys.asarray(obj) if made is None else made, cast
-    if cast.casting == "same_value" and KINDS[kind] is float and KINDS[kind_of(dtype)] is int:
-        numbers = [*_flat(obj)]  # whole ones as integers: a float would not hold 2**53 + 1
-        if all(float(x).is_integer() for x in numbers):
-            with suppress(OverflowError):  # the cast finds the number
-                return numpys.asarray(_plain(obj, int), dtype=numpy_dtype(dtype)), None
-    if cast.casting in ("unsafe", "same_value") or kind > kind_of(dtype):
-        return numpys.asarray(obj), cast  # NumPy's own data types hold the numbers exactly
+    if cast.casting in ("unsafe", "same_value"):
+        return _of_any_numbers(obj, kind, cast.casting, dtype, numpys), cast
+    if kind > kind_of(dtype):
+        return numpys.asarray(obj), cast  # which is refused
     # As Python's numbers, which NumPy checks; it wraps its own.
     plain = _plain(obj)
     made = numpys.asarray(plain, dtype=numpy_dtype(dtype))
@@ -119,6 +117,40 @@ def _of_numbers(
     if small and (made.astype("int64") != numpy.asarray(plain)).any():  # ml_dtypes wraps all
         raise OverflowError(f"a number is out of the range of {dtype}")
     return made, None
+
+
+def _of_any_numbers(obj: Any, kind: int, casting: str, dtype: DataType, numpys: Any) -> Any:
+    """Make an array of numbers of any kind, of `dtype` if that holds them all.
+
+    NumPy's array of unlike integers, or of integers and floats, is of floats, which may not.
+    """
+    plain, made = _plain(obj), numpy_dtype(dtype)
+    if KINDS[kind] is complex and KINDS[kind_of(dtype)] is not complex:
+        plain = _plain(plain, lambda x: x if x.imag else x.real)
+    with suppress(OverflowError, TypeError, ValueError):
+        new = numpys.asarray(plain, dtype=made)
+        if all(map(_equal, _flat(plain), new.reshape(-1).tolist())):
+            return new
+    if casting == "same_value":
+        lost = next((x for x in _flat(plain) if not _holds(made, x)), None)
+        raise ConversionError(
+            f"casting='same_value', but {dtype} does not hold {lost!r}: pass another casting, or a "
+            "data type that does"
+        )
+    if KINDS[kind] is int and dtype.code in (DataTypeCode.INT, DataTypeCode.UINT):
+        return numpys.asarray(_plain(plain, lambda x: x % 2**64), dtype="uint64")  # as casts wrap
+    return numpys.asarray(obj)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a == b or (a != a and b != b))
+
+
+def _holds(dtype: Any, number: Any) -> bool:
+    try:
+        return _equal(number, numpy.asarray(number, dtype=dtype).item())
+    except (OverflowError, TypeError, ValueError):
+        return False
 
 
 def _plain(obj: Any, kind: Callable[[Any], Any] = scalar_of) -> Any:

@@ -1,11 +1,14 @@
 """``asarray(like=, dtype=, casting=)``: the rule of casts is that of ``convert``."""
 
 import array
+import contextlib
 import inspect
 import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import arraybridge as ab
 from arraybridge.core.cast_rules import CASTINGS
@@ -15,6 +18,7 @@ torch, jax, pandas = optional("torch"), optional("jax"), optional("pandas")
 LIBRARIES = [x for x in ("numpy", "torch", "jax", "array_api_strict", "pyarrow") if installed(x)]
 VALUES = np.array([1.9, -1.5, 300, np.nan])
 LACKS = {("pyarrow", "complex64"), ("pyarrow", "bool"), ("array_api_strict", "float16")}
+EDGES = [1, -1, 300, 2**31, 2**53 + 1, -(2**63), 2**63 + 1, 2**64 - 1, 1.0, 1.5, -0.0]
 DTYPES = ("uint8", "int64", "float32", "complex64", "bool")
 
 
@@ -213,6 +217,27 @@ class TestIntegersAreExact:
         for wrong in ([1.5, 2**53 + 1], [float("inf"), 1], [1e300, 1]):
             with pytest.raises(ab.ConversionError, match="same_value"):
                 ab.asarray(wrong, **like)
+
+    @given(
+        numbers=st.lists(st.sampled_from(EDGES), min_size=1, max_size=4),
+        dtype=st.sampled_from(["int8", "int64", "uint64", "float32", "float64", "complex64"]),
+        casting=st.sampled_from(["same_value", "unsafe"]),
+    )
+    def test_of_all_kinds(self, numbers, dtype, casting):
+        new = [np.asarray(0, dtype)] * len(numbers)
+        for i, number in enumerate(numbers):
+            with contextlib.suppress(OverflowError, TypeError, ValueError):
+                new[i] = np.asarray(number, dtype)
+        held = all(old == made.item() for old, made in zip(numbers, new, strict=True))
+        like = {"like": "numpy", "dtype": dtype, "casting": casting}
+        if held:
+            assert ab.asarray(numbers, **like).tolist() == numbers
+        elif casting == "same_value":
+            with pytest.raises(ab.ConversionError, match="same_value"):
+                ab.asarray(numbers, **like)
+        elif "int" in dtype and all(type(x) is int for x in numbers):
+            wrapped = np.asarray([x % 2**64 for x in numbers], np.uint64).astype(dtype)
+            assert ab.asarray(numbers, **like).tolist() == wrapped.tolist()
 
     def test_rows_of_one_kind_are_stacked(self):
         rows = [np.arange(3.0) + i for i in range(4)]
