@@ -21,10 +21,14 @@ from ..native.pyapi import CapsuleType
 from ..protocols.from_object import LIBRARY as PROTOCOL
 from ..protocols.from_object import as_source
 from .dlpack_export import export_route
-from .operators import ArrayObject
+from .operators import OPERATORS, ArrayObject
 
 if TYPE_CHECKING:
     from ..typing import To
+
+NUMPY: tuple[type, ...] = numpy.ndarray, numpy.generic
+#: NumPy's function of a binary operator -> the right operand's method.
+REFLECTED = {getattr(numpy, op.function): op.reflected for op in OPERATORS if op.forms != "unary"}
 
 
 class Array(ArrayObject):
@@ -64,8 +68,6 @@ class Array(ArrayObject):
 
     _library: Library
 
-    # NumPy's ufuncs do not take an Array; its operators leave theirs to the Array.
-    __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, native: Any = None, library: Library | None = None) -> None:
@@ -301,6 +303,22 @@ class Array(ArrayObject):
             info = library_named("numpy").describe(result)
             notify_copy(f"{result.dtype} becomes {numpy.dtype(dtype)}", info)
         return result.astype(dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Compute a ufunc of NumPy on ``numpy.asarray`` of the Arrays, as its other functions do.
+
+        An operator of NumPy's own arrays and scalars, as in ``ndarray + x``, is that of the Array.
+        """
+        if method == "__call__" and not kwargs and ufunc in REFLECTED:
+            x, y = inputs
+            if isinstance(x, NUMPY) and isinstance(y, Array):
+                # NumPy's scalars come to comparisons as arrays without axes.
+                return getattr(y, REFLECTED[ufunc])(x if x.ndim else x[()])
+        written = (*kwargs.get("out", ()), *(inputs[:1] if method == "at" else ()))
+        if any(isinstance(x, Array) for x in written):
+            return NotImplemented
+        converted = (x.__array__() if isinstance(x, Array) else x for x in inputs)
+        return getattr(ufunc, method)(*converted, **kwargs)
 
     def __bytes__(self) -> bytes:
         """Return the elements' bytes in C order, whatever the layout."""

@@ -36,12 +36,20 @@ class Operator(NamedTuple):
         return tuple(f"__{form}{self.name}__" for form in forms)
 
     @property
+    def reflected(self) -> str:
+        """The right operand's method, for a left operand that leaves the operation to it."""
+        if self.forms == "arithmetic":
+            return f"__r{self.name}__"
+        return f"__{MIRROR.get(self.name, self.name)}__"
+
+    @property
     def plain(self) -> Function:
         """The operator as a function, ``operator.add``."""
         found: Function = getattr(operator, f"__{self.name}__")
         return found
 
 
+MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 OPERATORS = (
     Operator("lt", "less", "compare"),
     Operator("le", "less_equal", "compare"),

@@ -66,11 +66,6 @@ CAUSES = {
     ): "SciPy passes a string to `asarray`, and its test lists the messages of each library",
     (
         "scipy",
-        "FiltFilt::test_sine",
-        "does not support ufuncs",
-    ): "the test calls NumPy's `abs` on an Array, which only NumPy's own operands take",
-    (
-        "scipy",
         "test_standard_deviation07|TestPower::test_input_validation",
         "uint8 without overflow|Mismatching argument",
     ): "PyTorch's own error for a negative number as uint8, and its own words for shapes",

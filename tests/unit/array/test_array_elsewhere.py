@@ -100,15 +100,51 @@ def arrays() -> list[ab.Array]:
 def test_numpys_operators_leave_theirs_to_the_array() -> None:
     a = np.ones(3)
     for x in arrays():
-        for mixed in (operator.add, operator.matmul, operator.lt, operator.eq):
+        for mixed in (operator.add, operator.matmul, operator.lt, operator.eq, np.add):
             with pytest.raises(TypeError, match="asarray"):
                 mixed(a, x)
-        with pytest.raises(TypeError, match="ufunc"):
-            np.sin(x)
-        with pytest.raises(TypeError, match="ufunc"):
-            np.add(a, a, out=x)
-        np.testing.assert_allclose(x, [3.0, 1.0, 2.0])
         assert np.shape(x) == (3,)
+
+
+UFUNCS = dict.fromkeys(f for f in vars(np).values() if isinstance(f, np.ufunc))
+
+
+@pytest.mark.parametrize("ufunc", UFUNCS)
+@np.errstate(all="ignore")
+def test_numpys_ufuncs_take_arrays(ufunc: np.ufunc) -> None:
+    """They compute as on ``numpy.asarray``: the results are NumPy's."""
+    for values in ([2, 1, 3], [2.0, 1.0, 3.0], [True, True, True]):
+        for make in (np.asarray, torch.tensor, jax.numpy.asarray):
+            x = ab.from_dlpack(make(values))
+            plain = np.asarray(x)
+            for given in ((x,), (x, plain), (values, x), (x, x)):
+                alike = [plain if g is x else g for g in given]
+                if len(given) != ufunc.nin:
+                    continue
+                try:
+                    expected = ufunc(*alike)
+                except (TypeError, ValueError):  # not for these data types, or vectors
+                    continue
+                assert repr(ufunc(*given)) == repr(expected)
+
+
+def test_numpys_ufuncs_write_to_numpys_arrays_alone() -> None:
+    for x in arrays():
+        out = before = np.ones(3)
+        out += x
+        assert out is before
+        assert out.tolist() == [4.0, 2.0, 3.0]
+        np.add.at(out, [0, 0], x[:1])
+        assert np.multiply(x, x, out=out, where=np.asarray(x) > 1) is out
+        assert out.tolist() == [9.0, 2.0, 4.0]
+        assert np.multiply.outer(x, x).trace() == np.add.reduce(np.square(x)) == 14
+        with pytest.raises(TypeError, match="ufunc"):
+            np.add(out, out, out=x)
+        with pytest.raises(TypeError, match="ufunc"):
+            np.add.at(x, [0], 1.0)
+        np.testing.assert_array_equal(x, [3.0, 1.0, 2.0])
+    with pytest.raises(ab.ConversionError, match="detach"):
+        np.sin(ab.from_dlpack(torch.ones(3, requires_grad=True)))
 
 
 @pytest.mark.parametrize("scalar", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)])
