@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy
+
 # Parts of an index that need no conversion; a tuple, as torch.compile fails on a set of types.
 PLAIN = (int, slice, type(None), type(...), bool)
 
@@ -22,6 +24,38 @@ def set_in_place(native: Any, key: Any, value: Any) -> Any:
     """Write elements with the library's own indexing; return the array."""
     native[key] = value
     return native
+
+
+def booleans_as_masks(x: Any, key: Any) -> tuple[Any, Any]:
+    """Make the scalar booleans of an index masks of one element, each along a new axis of `x`.
+
+    That is what they are in NumPy; other libraries lose their place beside other parts. Return a
+    view of `x` with the new axes, and its index; both unchanged without scalar booleans.
+    """
+    parts = key if key.__class__ is tuple else (key,)
+    for part in parts:
+        if _is_boolean(part):
+            break
+    else:
+        return x, key
+    left = x.ndim - sum(axes_of(part) for part in parts)
+    axes: list[Any] = []
+    masks: list[Any] = []
+    for part in parts:
+        if _is_boolean(part):
+            axes.append(None)
+            part = numpy.asarray([part]) if part.__class__ is bool else part.reshape(1)
+        elif part is not None:
+            axes += [slice(None)] * (left if part is ... else axes_of(part))
+        masks.append(part)
+    return x[tuple(axes)], masks[0] if len(masks) == 1 else tuple(masks)
+
+
+def _is_boolean(part: Any) -> bool:
+    """Return whether a part of an index is a boolean, or a boolean array without axes."""
+    if part.__class__ in PLAIN:
+        return part.__class__ is bool
+    return getattr(part, "ndim", 1) == 0 and "bool" in str(part.dtype)
 
 
 class Steps(NamedTuple):
@@ -95,7 +129,7 @@ def set_apart(
     left = len(shape) - sum(axes_of(part) for part in parts)
     for place, part in enumerate(parts):
         within.append(axis)
-        if part is not None and part is not ... and part.__class__ not in (slice, bool):
+        if part is not None and part is not ... and part.__class__ is not slice:
             places.append(place)
             if hasattr(part, "ndim"):
                 arrays = max(arrays, 1 if "bool" in str(part.dtype) else part.ndim)
@@ -106,7 +140,7 @@ def set_apart(
         part = parts[place]
         if not hasattr(part, "ndim"):
             parts[place] = array_of(_within(part, shape, within[place]))
-        elif not part.ndim and "bool" not in str(part.dtype):
+        elif not part.ndim:
             parts[place] = part.reshape(1)
     gap = next((i for i, part in enumerate(parts) if part is ...), -1)
     if left or not places[0] < gap < places[-1]:

@@ -14,11 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...array.indexing import axes_of
+from ...array.indexing import axes_of, booleans_as_masks
 
 
 def get(native: Any, key: Any) -> Any:
     """Get elements by index."""
+    native, key = booleans_as_masks(native, key)
     check_bounds(native.shape, key)
     try:
         return native[_own(key)]
@@ -28,8 +29,14 @@ def get(native: Any, key: Any) -> Any:
 
 def set(native: Any, key: Any, value: Any) -> Any:
     """Return a new array with elements replaced; the values of a mask may be traced."""
-    check_bounds(native.shape, key)
+    target, key = booleans_as_masks(native, key)
+    check_bounds(target.shape, key)
     key, value = _own(key), _of_dtype(native.dtype, value)
+    written = _written(target, key, value)
+    return written if target is native else written.reshape(native.shape)
+
+
+def _written(native: Any, key: Any, value: Any) -> Any:
     if getattr(key, "dtype", None) == jnp.bool and 0 < key.ndim <= native.ndim:
         rest = native.shape[key.ndim :]
         if key.shape == native.shape[: key.ndim] and value.ndim <= len(rest):
@@ -68,7 +75,7 @@ def check_bounds(shape: tuple[int, ...], key: Any) -> None:
         if part is ...:
             axis = len(shape) - sum(axes_of(other) for other in parts[position + 1 :])
             continue
-        number = isinstance(part, int | np.integer) and not isinstance(part, bool)
+        number = isinstance(part, int | np.integer)
         if number and axis < len(shape) and not -shape[axis] <= part < shape[axis]:
             raise _out_of_bounds(part, axis, shape[axis])
         axis += axes_of(part)

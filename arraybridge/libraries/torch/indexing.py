@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 import torch
 
-from ...array.indexing import axes_of, set_apart, steps_of
+from ...array.indexing import axes_of, booleans_as_masks, set_apart, steps_of
 from ...conversion import convert
 from .state import differentiated, transformed
 
@@ -31,17 +31,18 @@ def get(native: torch.Tensor, key: Any) -> torch.Tensor:
         if part is ...:
             ellipses += 1
             if ellipses > 1:
-                raise IndexError("an index can only have one ellipsis")
+                break
         elif part.__class__ is slice:
             if part.step is not None and part.step < 0:
                 break
-        elif isinstance(part, _ARRAYS):
+        elif part.__class__ is not int and part is not None:
             break
     else:
         return native[key]
     signed = _SIGNED.get(native.dtype)
     source = native if signed is None else native.view(signed)
-    result = _get(source, *_parts(native, parts))
+    source, key = booleans_as_masks(source, key)
+    result = _get(source, *_parts(source, key))
     return result if signed is None else result.view(native.dtype)
 
 
@@ -68,8 +69,9 @@ def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
         value = torch.as_tensor(value, dtype=native.dtype, device=native.device).view(signed)
     elif tensor and value.dtype != native.dtype:
         value = value.to(native.dtype)
-    parts, extra = _parts(native, key if key.__class__ is tuple else (key,), writing=True)
-    steps = steps_of(parts, tuple(native.shape))
+    target, key = booleans_as_masks(target, key)
+    parts, extra = _parts(target, key, writing=True)
+    steps = steps_of(parts, tuple(target.shape))
     if steps is None and extra is None:
         target[parts] = value
         return native
@@ -126,14 +128,15 @@ def _is_there(native: torch.Tensor, key: Any, value: torch.Tensor) -> bool:
 
 
 def _parts(
-    native: torch.Tensor, key: tuple[Any, ...], *, writing: bool = False
+    native: torch.Tensor, key: Any, *, writing: bool = False
 ) -> tuple[tuple[Any, ...], int | None]:
     """Convert the parts of an index to a form that torch reads as NumPy does.
 
     Also return an axis of extent 1 that the result has because of that, to be removed.
     """
     parts: list[Any] = []
-    axis = 0
+    axis = ellipses = 0
+    key = key if key.__class__ is tuple else (key,)
     key = tuple([_tensor(part, native) if isinstance(part, _ARRAYS) else part for part in key])
     left = native.ndim - sum(axes_of(part) for part in key)
     for part in key:
@@ -141,6 +144,9 @@ def _parts(
             part = _array(part, tuple(native.shape[axis : axis + axes_of(part)]))
             if writing and share(native, part):
                 part = part.clone()
+        ellipses += part is ...
+        if ellipses > 1:
+            raise IndexError("an index can only have one ellipsis")
         parts.append(part)
         axis += left if part is ... else axes_of(part)
     extra = set_apart(
@@ -156,7 +162,7 @@ def _tensor(part: Any, native: torch.Tensor) -> Any:
     array = numpy.asarray(part)
     if not (array.size or isinstance(part, numpy.ndarray)):  # an empty list is float64
         array = array.astype(int)
-    if array.dtype.kind in "biu" and not torch.compiler.is_compiling():
+    if not torch.compiler.is_compiling() and array.dtype.kind in "biu":
         array = convert(array, "torch")  # which takes every layout
     return torch.as_tensor(array, device=native.device)
 
