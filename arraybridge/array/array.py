@@ -26,7 +26,7 @@ from .operators import OPERATORS, ArrayObject
 if TYPE_CHECKING:
     from ..typing import To
 
-NUMPY: tuple[type, ...] = numpy.ndarray, numpy.generic
+NUMPY: Any = numpy.ndarray, numpy.generic
 #: NumPy's function of a binary operator -> the right operand's method.
 REFLECTED = {getattr(numpy, op.function): op.reflected for op in OPERATORS if op.forms != "unary"}
 
