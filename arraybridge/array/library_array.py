@@ -261,6 +261,8 @@ class LibraryArray(Array):
                 library.native_device(place)  # raises if the device is missing
         from array_api_compat import to_device
 
+        if OBSERVERS:
+            notify_copy(f"to_device copies it to {device}", self.info)
         return cls._of(to_device(native, device, stream=stream))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:

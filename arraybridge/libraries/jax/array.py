@@ -22,6 +22,8 @@ import jax
 
 from ...array.library_array import LibraryArray
 from ...core.registry import own_library
+from ...core.table import OBSERVERS, notify_copy
+from ...dlpack import Device
 from ...dlpack.validate import reads_versioned
 from ...xp.asarray import native_device
 from ...xp.build import open_namespace, operators_of
@@ -115,6 +117,8 @@ class JaxArray(LibraryArray):
         place = native_device(type(self), device)
         if place is None or place == getattr(self._native, "device", None):
             return self
+        if OBSERVERS and isinstance(self.device, Device):  # not traced, nor on several devices
+            notify_copy(f"to_device copies it to {device}", self.info)
         return self._of(jax.device_put(self._native, place))
 
     def __repr__(self) -> str:

@@ -68,7 +68,7 @@ class TestAttributes:
         for device in (x.device, "cpu", (1, 0), x.native.device):
             assert x.to_device(device) is x
             assert xp.zeros(2, device=device).device == x.device
-        with pytest.raises((ab.ConversionError, ValueError), match="vpi"):
+        with pytest.raises(ab.ConversionError, match="vpi"):
             x.to_device("vpi:0")
         for nonsense in (5, 1.5):
             with pytest.raises((TypeError, ValueError), match=r"device must be|device_put.*only"):

@@ -113,7 +113,10 @@ CASES = {
         with pytest.raises(ValueError):
             xp.asarray(one(0), device="cpu:1", copy=False)
         assert ab.convert(one(1), "jax", device=(1, 0)).unsafe_buffer_pointer()
-        assert xp.asarray(one(0)).to_device("cpu:1").device == ab.Device(1, 1)
+        for device in ("cpu:1", jax.devices()[1]):
+            with ab.audit() as log:
+                assert xp.asarray(one(0)).to_device(device).device == ab.Device(1, 1)
+            assert log.copies == 1
         assert place(xp.ones(3, device="cpu:1").native) == 1
     """,
     "to others": """
