@@ -51,7 +51,7 @@ def fallback_library(device: Device, but: str | None = None) -> str:
     if not names:
         raise ConversionError(
             f"no library that arraybridge supports computes on {device}: the array can only be "
-            "inspected and exported; x.to('numpy', device='cpu') copies it to the CPU"
+            "inspected and exported; copy it to the CPU with the library that made it"
         )
     raise ImportError(
         f"no installed library computes on {device}: install "

@@ -1,6 +1,7 @@
 """Devices: the pair ``(device_type, device_id)`` of DLPack, with a readable spelling.
 
-Source: ``DLDeviceType`` and ``DLDevice`` in ``dlpack.h`` 1.3.
+Source: ``DLDeviceType`` and ``DLDevice`` in ``dlpack.h`` 1.3, and the two codes for TPUs that JAX
+exports and that follow in ``dlpack.h`` (dmlc/dlpack#188).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ..suggest import closest
 
 
 class DeviceType(IntEnum):
-    """The codes ``DLDeviceType`` of ``dlpack.h`` 1.3.
+    """The codes ``DLDeviceType`` of ``dlpack.h`` 1.3, and those for TPUs.
 
     Examples
     --------
@@ -41,6 +42,8 @@ class DeviceType(IntEnum):
     HEXAGON = 16
     MAIA = 17
     TRAINIUM = 18
+    TPU = 19
+    TPU_HOST = 20
 
 
 KNOWN_DEVICE_CODES = {int(code): code for code in DeviceType}
@@ -64,7 +67,7 @@ _CODES = {name: code for code, name in _NAMES.items()} | {
 
 
 def _unnamed(name: str) -> int | None:
-    """Return the code in ``device99``, the name of a code that ``dlpack.h`` 1.3 lacks."""
+    """Return the code in ``device99``, the name of a code that `DeviceType` lacks."""
     digits = name.removeprefix("device")
     if digits == name or not (digits.isascii() and digits.isdecimal()):
         return None
@@ -73,7 +76,7 @@ def _unnamed(name: str) -> int | None:
 
 
 class _Fields(NamedTuple):
-    type: Any  # a DeviceType; a plain int where a later minor version of DLPack adds the code
+    type: Any  # a DeviceType; a plain int for a code that it lacks
     id: int
 
 
@@ -83,8 +86,8 @@ class Device(_Fields):
     Parameters
     ----------
     type : DeviceType, int or str
-        A code of ``DLDeviceType``, or a string for :meth:`parse`. A code that only a later DLPack
-        version defines remains an int.
+        A code of ``DLDeviceType``, or a string for :meth:`parse`. A code that only a later
+        ``dlpack.h`` defines remains an int.
     id : int, default 0
         The index of the device; 0 for host memory.
 
@@ -100,10 +103,12 @@ class Device(_Fields):
     (<DeviceType.METAL: 8>, 0)
     >>> metal.addressable, metal.host           # a handle, and memory that the CPU cannot read
     (False, False)
-    >>> Device("tpu")
+    >>> Device((99, 1)), Device("device99:1").type        # a code of a later dlpack.h
+    (Device('device99:1'), 99)
+    >>> Device("ipu")
     Traceback (most recent call last):
         ...
-    ValueError: unknown device 'tpu': expected a name such as 'cpu' or 'cuda:1', one of cpu,
+    ValueError: unknown device 'ipu': expected a name such as 'cpu' or 'cuda:1', one of cpu,
         ...
     """
 

@@ -266,7 +266,7 @@ class ManagedTensor(Tensor):
         data, ndim = self.data, len(shape)
         if byte_offset and device.addressable:
             data, byte_offset = data + byte_offset, 0
-        # Codes of a later minor version are only valid with that version.
+        # A struct with codes of a later minor version keeps that version.
         version = self.version
         if version is None or version < header.VERSION:
             version = header.VERSION

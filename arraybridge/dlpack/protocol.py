@@ -42,7 +42,7 @@ def device_of(x: object) -> Device:
     Returns
     -------
     Device
-        Its ``type`` is an int if ``dlpack.h`` 1.3 does not define the code.
+        Its ``type`` is an int for a code that :class:`DeviceType` lacks.
 
     Raises
     ------

@@ -84,10 +84,9 @@ class Tensor:
     def _read(self, fields: Sequence[Any], version: tuple[int, int] | None, flags: int) -> None:
         """Set the fields of a ``DLTensor``, checking each before its use."""
         data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset = fields
-        minor = version[1] if version else header.VERSION[1]
         validate.check_ndim(ndim, shape)
-        device = validate.checked_device(device_type, device_id, minor)
-        dtype = validate.checked_dtype(code, bits, lanes, minor)
+        device = validate.checked_device(device_type, device_id)
+        dtype = validate.checked_dtype(code, bits, lanes)
         window, unpack = header.int64s(ndim)
         extents = unpack(window(shape)) if ndim else ()
         # NULL strides: compact and row-major (allowed before DLPack 1.2, and still in use).

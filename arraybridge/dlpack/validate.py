@@ -91,8 +91,8 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
     return tuple(integer(value, wanted, f" in {values!r}") for value in found)
 
 
-def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> DataType:
-    """Return the data type of a ``DLDataType``; codes of a later minor version pass."""
+def checked_dtype(code: int, bits: int, lanes: int) -> DataType:
+    """Return the data type of a ``DLDataType``; a later code passes, as a number."""
     known = KNOWN_DTYPES.get((code, bits, lanes))
     if known is not None:
         return known
@@ -101,30 +101,27 @@ def checked_dtype(code: int, bits: int, lanes: int, minor: int = VERSION[1]) -> 
             f"dtype (code {code}, bits {bits}) has lanes={lanes}; expected 1 for a scalar type, at "
             "most 65535"
         )
+    if not 0 <= code <= 0xFF:
+        raise MalformedTensorError(f"dtype code is {code}; expected 0 to 255")
     legal = LEGAL_BITS.get(code)
-    if legal is None:
-        if not (minor > VERSION[1] and max(LEGAL_BITS) < code <= 0xFF):
-            raise MalformedTensorError(
-                f"unknown dtype code {code}: dlpack.h 1.{VERSION[1]} has the codes 0 to "
-                f"{max(LEGAL_BITS)}"
-            )
-        legal = (bits,) if bits else (8,)
-    if bits not in legal:
+    if legal is None:  # of a later minor version, or reserved before a release
+        if not 1 <= bits <= 0xFF:
+            raise MalformedTensorError(f"dtype code {code} has {bits} bits; expected 1 to 255")
+    elif bits not in legal:
         raise MalformedTensorError(
             f"dtype code {code} has {bits} bits; expected one of {', '.join(map(str, legal))}"
         )
     return DataType(code, bits, lanes)
 
 
-def checked_device(code: int, index: int, minor: int = VERSION[1]) -> Device:
-    """Return the device of a ``DLDevice``; codes of a later minor version pass."""
+def checked_device(code: int, index: int) -> Device:
+    """Return the device of a ``DLDevice``; a later code passes, as a number."""
     known = KNOWN_DEVICES.get((code, index))
     if known is not None:
         return known
-    newest = max(KNOWN_DEVICE_CODES)
-    if code not in KNOWN_DEVICE_CODES and not (newest < code <= _MAX_ID and minor > VERSION[1]):
+    if code not in KNOWN_DEVICE_CODES and not max(KNOWN_DEVICE_CODES) < code <= _MAX_ID:
         raise MalformedTensorError(
-            f"unknown device type {code}: dlpack.h 1.{VERSION[1]} has "
+            f"unknown device type {code}: dlpack.h has "
             + ", ".join(f"{int(known)} ({known.name})" for known in KNOWN_DEVICE_CODES.values())
         )
     if not 0 <= index <= _MAX_ID:
