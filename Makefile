@@ -95,9 +95,8 @@ $(VENV)/.made:
 	@if [ -e "$(@D)" ] || [ -L "$(@D)" ]; then [ $(call MADE,$(@D)) ] || { \
 		echo "$(@D) is here already, and make did not make it: move it away, or pass" \
 			"VENV=another-folder, which make then makes." >&2; exit 1; }; fi
-	rm -rf "$(@D)"
-	@mkdir "$(@D)" && touch "$(@D)/.making"
-	"$(PYTHON)" -m venv "$(@D)"
+	@mkdir -p "$(@D)" && touch "$(@D)/.making"
+	"$(PYTHON)" -m venv "$(@D)" # completes an interrupted one, and deletes nothing
 	@touch $@
 
 # One stamp per set of extras: `make` installs again only if the pins, the extras or the C sources change.
@@ -192,6 +191,7 @@ release-check: $(VENV)/.release
 
 clean:
 	@for v in .venv .venv-newest .venv-lowest; do if [ $(call MADE,$$v) ]; then rm -rf "$$v"; fi; done
-	rm -rf build dist docs/_build docs/api/generated *.egg-info .pytest_cache .ruff_cache .mypy_cache \
-		.import_linter_cache .hypothesis
-	find . -name '.venv*' -prune -o -name __pycache__ -type d -exec rm -rf {} +
+	rm -rf build/lib* build/temp.* build/bdist.* dist/arraybridge_dlpack-* docs/_build docs/api/generated \
+		arraybridge_dlpack.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
+	@for folder in build dist; do rmdir $$folder 2>/dev/null || true; done
+	find arraybridge benchmarks docs examples kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +

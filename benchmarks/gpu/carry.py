@@ -31,7 +31,8 @@ NEEDED_OF_NVVM = re.compile(r".*(libnvvm\.so\.4|libdevice\.10\.bc|\.dist-info/.*
 
 def fill(python: str) -> None:
     """Fill the folder for a version of Python, such as "3.12"."""
-    shutil.rmtree(FOLDER, ignore_errors=True)
+    for old in (*FOLDER.glob("*.whl"), *FOLDER.glob("*.so")):
+        old.unlink()
     command = [sys.executable, *"-m pip download --quiet --no-deps --only-binary=:all:".split()]
     command += ["--python-version", python]
     for version in PLATFORMS:

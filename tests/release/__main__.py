@@ -110,7 +110,7 @@ def main() -> None:
         print(f"not committed, and so not in the release:\n{changed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="arraybridge-release-") as name:
         folder = Path(name)
-        checkout, out, bare = folder / "checkout", folder / "out", folder / "plain"
+        checkout, bare = folder / "checkout", folder / "plain"
         run("git", "clone", "--quiet", "--no-hardlinks", ROOT, checkout, cwd=ROOT)
         build(checkout, folder / "compiled")
         (sdist,), (wheel,) = (folder.glob(f"compiled/*{end}") for end in (".tar.gz", ".whl"))
@@ -129,12 +129,12 @@ def main() -> None:
         install(args.pythons[0], sdist, folder / "environment", **NO_COMPILER)
         # An index takes no wheel for Linux at large: those that are compiled come from wheels.yml.
         dist = ROOT / "dist"
-        shutil.rmtree(dist, ignore_errors=True)
-        out.mkdir()
-        for path in (sdist, plain):
-            shutil.copy(path, out)
-        shutil.copytree(out, dist)
-        print("may be uploaded:", *sorted(map(str, dist.iterdir())), sep="\n    ")
+        dist.mkdir(exist_ok=True)
+        for old in dist.glob(f"{NAME.replace('-', '_')}-*"):
+            old.unlink()
+        print(
+            "may be uploaded:", *(shutil.copy(path, dist) for path in (sdist, plain)), sep="\n    "
+        )
 
 
 if __name__ == "__main__":

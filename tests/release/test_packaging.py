@@ -13,8 +13,6 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-import pytest
-
 import arraybridge as ab
 from tests.support.processes import ROOT
 
@@ -62,15 +60,33 @@ def test_the_citation_names_this_version() -> None:
     assert f"version: {ab.__version__}" in citation
 
 
-@pytest.mark.parametrize("target", [".venv/.made", "clean"])
-def test_make_keeps_an_environment_of_somebody_else(target: str, tmp_path: Path) -> None:
+def test_make_deletes_only_what_it_made(tmp_path: Path) -> None:
+    """In a checkout with somebody's environments, builds and notes."""
+
+    def make(target: str) -> int:
+        command = ["make", target, f"PYTHON={sys.executable}"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True).returncode
+
     shutil.copy(ROOT / "Makefile", tmp_path)
-    mine = tmp_path / ".venv" / "MINE"
-    mine.parent.mkdir()
-    mine.touch()
-    command = ["make", target, f"PYTHON={sys.executable}"]
-    assert subprocess.run(command, cwd=tmp_path).returncode == 0 or target != "clean"
-    assert mine.exists()
+    mine = (
+        ".venv/MINE venv/x/__pycache__/y.pyc build/NOTES dist/other-1.0.whl docs/mine.md "
+        "other.egg-info/PKG-INFO"
+    ).split()
+    made = (
+        "build/lib.linux/x.py dist/arraybridge_dlpack-0.1.whl docs/_build/html/index.html "
+        "arraybridge_dlpack.egg-info/PKG-INFO .ruff_cache/x"
+    ).split()
+    for folder in ("arraybridge", "benchmarks", "docs", "examples", "kernels", "tests"):
+        made.append(f"{folder}/__pycache__/y.pyc")
+    for name in (*mine, *made):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert make("demo") != 0  # it would install into this .venv
+    assert make("clean") == 0
+    assert [name for name in (*mine, *made) if (tmp_path / name).exists()] == mine
     (tmp_path / ".venv" / ".making").touch()  # as an interrupted make leaves it
-    assert subprocess.run(command, cwd=tmp_path).returncode == 0
-    assert not mine.exists()
+    assert make(".venv/.made") == 0
+    assert (tmp_path / ".venv" / "bin" / "python").exists()
+    assert (tmp_path / ".venv" / "MINE").exists()
+    assert make("clean") == 0
+    assert not (tmp_path / ".venv").exists()
