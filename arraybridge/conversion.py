@@ -188,7 +188,7 @@ def explain(
     Returns
     -------
     Route
-        Its ``kind`` (view, kernel, transfer or refuse), its ``why``, and ``nbytes``, the number of
+        Its ``kind`` (view, copy, transfer or refuse), its ``why``, and ``nbytes``, the number of
         bytes that would be copied.
 
     Raises

@@ -28,7 +28,7 @@ def export_route(
             problem = str(error)
 
     def route(kind: Kind, why: str) -> Route:
-        nbytes = info.nbytes if kind in ("kernel", "transfer") else 0
+        nbytes = info.nbytes if kind in ("copy", "transfer") else 0
         return Route(kind, why, nbytes, info.library, "dlpack", place)
 
     if problem or info.refused:
@@ -60,7 +60,7 @@ def export_route(
     else:
         return route("view", "DLPack takes it as it is")
     if copy is not False:
-        return route("kernel", why)
+        return route("copy", why)
     if info.pending:
         return route("refuse", no_copy_allowed(why))
     return route("refuse", no_copy_allowed(why, "pass max_version=(1, 0)"))

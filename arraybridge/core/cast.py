@@ -74,6 +74,8 @@ class CastCopy(NamedTuple):
 
     def __str__(self) -> str:
         given, library = self.given, self.library
+        if library.name == "numpy" and given.dtype != self.dtype:
+            library = self._faster(given) or library
         by = f"{library.name}'s own {'copy' if given.dtype == self.dtype else 'cast'}"
         copies = given.dtype == self.dtype and library.name == "numpy" and not given.pending
         if copies and not (own_copies_serve() and given.size <= SMALL):
@@ -129,6 +131,18 @@ class CastCopy(NamedTuple):
         given, wanted = self.given.dtype, self.dtype
         faster = self.target.casts_faster(given, wanted) and _in_software(given, wanted)
         return _FEW if faster else SMALL
+
+    def _faster(self, info: TensorInfo) -> Library | None:
+        """Return the library that casts into a block faster than NumPy, or None."""
+        if self.casting == "same_value" or info.pending or info.size <= self._most():
+            return None
+        kinds = {info.dtype.name, self.dtype.name}
+        if not is_non_negative(info.shape, info.strides):
+            return None
+        for library in (self.source, self.target):
+            if library.casts_faster(info.dtype, self.dtype) and kinds <= library.accepts.dtypes:
+                return library
+        return None
 
     def copy(self, x: Any, info: TensorInfo) -> object:
         """Copy ``x`` to an array of the target, the source, or NumPy."""
@@ -193,32 +207,18 @@ class CastCopy(NamedTuple):
     ) -> None:
         """Cast the elements of ``x`` into a block whose axes are in memory order."""
         numpy: Any = self.library
-        checked = self.casting == "same_value"
-        if not (checked or info.pending) and info.size > self._most():
-            for library in (source, self.target):
-                if library.casts_faster(info.dtype, self.dtype) and _fills(
-                    block, _permuted(source.export_borrowed(x, info), self.axes), library
-                ):
-                    return
+        faster = self._faster(info)
+        if faster is not None:
+            with suppress(Exception):  # NumPy casts everything
+                read = _permuted(source.export_borrowed(x, info), self.axes)
+                faster.assign_cast(faster.wrap(block), faster.wrap(read))
+                return
         old = x if source is numpy else numpy.wrap(source.export_borrowed(x, info))
         old, new = old.transpose(self.axes), numpy.wrap(block)
-        if checked:
+        if self.casting == "same_value":
             _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)
         else:
             numpy.assign_cast(new, old)
-
-
-def _fills(block: ManagedTensor, read: ManagedTensor, library: Library) -> bool:
-    """Whether a library that is faster than NumPy has filled a block."""
-    accepts = library.accepts
-    if any(
-        dtype.name not in accepts.dtypes for dtype in (read.dtype, block.dtype)
-    ) or not is_non_negative(read.shape, read.strides):
-        return False
-    with suppress(Exception):  # NumPy casts everything
-        library.assign_cast(library.wrap(block), library.wrap(read))
-        return True
-    return False
 
 
 def _info_permuted(info: TensorInfo, axes: tuple[int, ...]) -> TensorInfo:

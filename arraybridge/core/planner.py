@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..dlpack import CPU, DataType, Device
+from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
 from .library import Library, edge_between, itself
 from .records import (
@@ -81,7 +81,7 @@ class _Planning(NamedTuple):
         """Make a route; a copy has a dtype and an order of axes, unless the libraries decide."""
         s, target = self.s, self.target
         place, nbytes = place or s.device, 0
-        if kind in ("kernel", "transfer"):
+        if kind in ("copy", "transfer"):
             nbytes = s.nbytes if dtype is None else dtype.nbytes(s.size, dtype.subbyte)
         if copier is not None:
             kernel = kernel or str(copier)
@@ -90,7 +90,7 @@ class _Planning(NamedTuple):
             route.copier = copier
         if edge is not None:
             route.edge = edge
-        if kind == "kernel" and axes is not None and not self.source.in_pieces:
+        if kind == "copy" and axes is not None and not self.source.in_pieces:
             route.made = dense_like(s, dtype, axes)._replace(library=target.name, device=place)
         return route
 
@@ -118,6 +118,7 @@ class _Planning(NamedTuple):
                     found = amended(self.as_it_is(True), why=layout_change(s, cast))
                 if found.kind != "refuse" and (self.makes_c_order(found) or has_order(s, axes)):
                     return found
+            return self.cast(cast, wanted, axes, found.why)
         return self.cast(cast, wanted, axes)
 
     # ------------------------------------------------------------ without a cast
@@ -151,7 +152,11 @@ class _Planning(NamedTuple):
             why = _too_large(s, accepts, copy)
             if why:
                 return self.refuse(why)
-        place, note = _place(s.device, accepts, request.device)
+        # Arrays on CUDA devices are fetched without their library, too.
+        fetched = (
+            type(self.source).to_host is not Library.to_host or s.device.type == DeviceType.CUDA
+        )
+        place, note = _place(s.device, accepts, request.device, fetched)
         if place is None:
             return self.refuse(note)
         here = s.device
@@ -209,13 +214,13 @@ class _Planning(NamedTuple):
                     kernel = f"{source.name}'s own copy"
         copier = copiers.copier_for(s, source, target, place)
         axes = None if isinstance(copier, copiers.LibraryCopy) else tuple(range(s.ndim))
-        return self._route("kernel", why, place, copier=copier, edge=edge, kernel=kernel, axes=axes)
+        return self._route("copy", why, place, copier=copier, edge=edge, kernel=kernel, axes=axes)
 
     def makes_c_order(self, found: Route) -> bool:
         """Return whether a route makes a copy in C order from any layout."""
         if found.kind == "transfer":
             return not _transfers().keeps_layout(found.copier)
-        if found.kind != "kernel" or self.source.in_pieces:  # a copy keeps whole columns
+        if found.kind != "copy" or self.source.in_pieces:  # a copy keeps whole columns
             return False
         from . import copiers
 
@@ -227,7 +232,7 @@ class _Planning(NamedTuple):
         place = found.device
         if type(target).wrap is Library.wrap and self.wraps(found):
             obstacle = target.no_wrap
-        elif found.kind == "kernel" and found.copier is None:
+        elif found.kind == "copy" and found.copier is None:
             from . import copiers
 
             obstacle = copiers.no_copy(s, source)
@@ -241,7 +246,7 @@ class _Planning(NamedTuple):
     def wraps(self, found: Route) -> bool:
         """Return whether a route ends in the target's ``wrap``."""
         s, source, target = self.s, self.source, self.target
-        if found.kind == "kernel":
+        if found.kind == "copy":
             return source is not target or (s.device.host and not s.pending)
         if found.kind == "transfer":
             to_host = found.device.type == CPU.type
@@ -260,7 +265,7 @@ class _Planning(NamedTuple):
         why = pending_reason(s.pending) or f"the layout is {s.layout}"
         if s.pending or s.refused:
             return self._route(
-                "kernel", why, copier=copiers.LibraryCopy(source, source, source, as_is=True)
+                "copy", why, copier=copiers.LibraryCopy(source, source, source, as_is=True)
             )
         edge = None
         if self.edges and kernel.own_copies_serve():
@@ -272,12 +277,17 @@ class _Planning(NamedTuple):
             copier = copiers.copier_for(s, source, source)
         if copier is None:
             return self.refuse(copiers.no_copy(s, source))
-        return self._route("kernel", why, copier=copier, edge=edge, axes=tuple(range(s.ndim)))
+        return self._route("copy", why, copier=copier, edge=edge, axes=tuple(range(s.ndim)))
 
     # ------------------------------------------------------------ casts and orders
 
-    def cast(self, cast: Cast, wanted: DataType, axes: tuple[int, ...] | None) -> Route:
-        """Plan a copy to another data type or order, usually a view of the cast's result."""
+    def cast(
+        self, cast: Cast, wanted: DataType, axes: tuple[int, ...] | None, why_copied: str = ""
+    ) -> Route:
+        """Plan a copy to another data type or order, usually a view of the cast's result.
+
+        `why_copied`: why there is no view, if the array has the data type and the order.
+        """
         s, source, target, request = self.s, self.source, self.target, self.request
         given = s.dtype
         layout = axes or tuple(range(s.ndim))
@@ -321,12 +331,13 @@ class _Planning(NamedTuple):
         copier = CastCopy(
             caster, source, target, found.device, wanted, cast.casting, layout, then, s
         )
-        reason = " and ".join(filter(None, (change or "copy=True", found.why if moves else "")))
+        reasons = change or why_copied, found.why if moves else ""
+        reason = " and ".join(dict.fromkeys(filter(None, reasons)))
         edge = None
         if self.edges and then is None and s.device == CPU:
             edge = copier.edge(found.edge)
         return self._route(
-            "transfer" if moves else "kernel", reason, found.device, copier=copier, edge=edge,
+            "transfer" if moves else "copy", reason, found.device, copier=copier, edge=edge,
             dtype=wanted, axes=layout,
         )  # fmt: skip
 
@@ -406,8 +417,13 @@ def _missing_dtype(name: str, accepts: Accepts) -> str:
     )
 
 
-def _place(here: Device, accepts: Accepts, wanted: Device | None) -> tuple[Device | None, str]:
-    """Return the result's device and a note, or None and why the device is impossible."""
+def _place(
+    here: Device, accepts: Accepts, wanted: Device | None, fetched: bool
+) -> tuple[Device | None, str]:
+    """Return the result's device and a note, or None and why the device is impossible.
+
+    `fetched`: whether arrays can be copied from here to the host.
+    """
     if wanted is None:
         if here.type in accepts.devices:
             if here.type == CPU.type and here.id >= accepts.cpus:
@@ -417,10 +433,10 @@ def _place(here: Device, accepts: Accepts, wanted: Device | None) -> tuple[Devic
             return CPU, f"{here} is host memory"
         kinds = accepts.devices
         there = CPU if CPU.type in kinds or not kinds else Device(min(kinds))
-        return None, (
-            f"the array is on {here}, which {accepts.library} cannot address: pass "
-            f"device='{there}' to ask for a copy to that device"
-        )
+        remedy = f"pass device='{there}' to ask for a copy to that device"
+        if not (fetched or here.host):
+            remedy = "copy it to the CPU with the library that made it"
+        return None, f"the array is on {here}, which {accepts.library} cannot address: {remedy}"
     why = missing_device(accepts, wanted)
     return (None, why) if why else (wanted, "")
 

@@ -449,9 +449,9 @@ def first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0].rstrip(".")
 
 
-Kind = Literal["view", "kernel", "transfer", "refuse"]
+Kind = Literal["view", "copy", "transfer", "refuse"]
 #: The words printed for kinds, if not their names.
-PRINTED = {"kernel": "copied", "refuse": "refused"}
+PRINTED = {"copy": "copied", "refuse": "refused"}
 
 
 def outcome(route: Any) -> str:
@@ -477,11 +477,13 @@ class _Route(NamedTuple):
 
 
 class Route(_Route):
-    """How ``convert`` gets from a source to a target, decided by metadata only.
+    """How ``convert`` gets from a source to a target.
+
+    No elements are read to decide it, except booleans for a library that computes with their bytes.
 
     Attributes
     ----------
-    kind : {"view", "kernel", "transfer", "refuse"}
+    kind : {"view", "copy", "transfer", "refuse"}
         A view, a copy on one device, a copy between devices, or an error.
     why : str
         The reason, in words; for an error, also the remedy.
@@ -504,7 +506,7 @@ class Route(_Route):
     >>> import numpy as np
     >>> route = ab.explain(np.zeros((2, 3))[::-1], "torch")
     >>> route.kind, route.nbytes, route.kernel
-    ('kernel', 48, "numpy's own copy")
+    ('copy', 48, "numpy's own copy")
     >>> route.source, route.target, str(route.device)
     ('numpy', 'torch', 'cpu')
     >>> route.why

@@ -53,7 +53,7 @@ def notify(route: Route, info: TensorInfo, call: str = "") -> None:
     if route.kind != "refuse":
         if route.kind == "view" and info.copied:
             why = "the producer exports a copy"
-            route = route._replace(kind="kernel", why=why, nbytes=info.nbytes)
+            route = route._replace(kind="copy", why=why, nbytes=info.nbytes)
         event = Event(route, info, call)
         for observe in [*OBSERVERS]:
             observe(event)
@@ -64,7 +64,7 @@ def notify_copy(
 ) -> None:
     """Notify all observers of a copy on an array's device that is no conversion."""
     name, kernel = info.library, None if by is None else str(by)
-    notify(Route("kernel", why, info.nbytes, name, target or name, info.device, kernel), info, call)
+    notify(Route("copy", why, info.nbytes, name, target or name, info.device, kernel), info, call)
 
 
 def notify_view(why: str, info: TensorInfo, call: str = "") -> None:
@@ -176,7 +176,7 @@ class Entry:
         by = library_of_type(type(made)) or self.source  # `resolve` may return a core tensor
         if by is target or isinstance(made, target.forms):
             return made
-        if kind == "kernel" and not (info.device.host or info.pending):
+        if kind == "copy" and not (info.device.host or info.pending):
             # A view, even if the target copies all: it would be given copies again and again.
             return _wrapped(made, by, target, by.describe(made), place)
         # An intermediate array, to which nothing else refers.

@@ -33,7 +33,7 @@ def test_it_is_readonly_because_slices_share_memory() -> None:
     view = ab.convert(x, "numpy")
     assert ab.inspect(x).readonly
     assert not view.flags.writeable
-    assert ab.explain(x, "torch").kind == "kernel"
+    assert ab.explain(x, "torch").kind == "copy"
     alias = ab.convert(x, "torch", alias_readonly=True)
     alias[2] = 99  # what the flag is to prevent: another array changes
     assert part.tolist() == [1, 99, 3, 4, 5]

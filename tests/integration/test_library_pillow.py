@@ -43,7 +43,7 @@ def test_an_array_becomes_an_image(mode, x, viewed, shared):
         image = ab.convert(given, "pillow")
         assert (image.mode, image.size) == (mode, (5, 3))
         np.testing.assert_array_equal(np.asarray(image), x)
-        assert ab.explain(given, "pillow").kind == ("view" if shared else "kernel")
+        assert ab.explain(given, "pillow").kind == ("view" if shared else "copy")
     given[0, 0] = given[2, 4]
     assert (image.getpixel((0, 0)) == image.getpixel((4, 2))) is shared
     if shared:
@@ -66,7 +66,7 @@ def test_an_image_becomes_an_array(mode, x, viewed, shared, to):
         result = ab.convert(image, to)
         assert ab.convert(result, "numpy").tobytes() == x.tobytes()
         copied = not viewed or (mode == "LA" and to == "torch")  # read-only: it is there thrice
-        assert route.kind == ("kernel" if copied else "view")
+        assert route.kind == ("copy" if copied else "view")
     if not copied and mode != "LA":
         image.putpixel((0, 0), image.getpixel((4, 2)))
         assert result[0, 0].tolist() == result[2, 4].tolist()

@@ -118,7 +118,7 @@ class Pair:
         gc.collect()
         littered(expected.nbytes)
         same(self.target, result, expected)  # the result outlives the source
-        return {"verdict": {"view": VIEW, "kernel": COPY, "transfer": TRANSFER}[kind], "why": why}
+        return {"verdict": {"view": VIEW, "copy": COPY, "transfer": TRANSFER}[kind], "why": why}
 
     def _explain(self, x, how) -> tuple[str, str]:
         try:
@@ -179,7 +179,7 @@ class Pair:
         if route.kind != "refuse":
             fresh = self.convert(x, to, copy=True, **how)
             same(self.target, fresh, expected)
-            self._sharing("kernel", x, fresh)
+            self._sharing("copy", x, fresh)
         # Of memory that may be written the view is there for the asking alone (JAX, TensorFlow).
         if ab.explain(x, to, copy=False, **how).kind == "view":
             self._sharing("view", x, self.convert(x, to, copy=False, **how))

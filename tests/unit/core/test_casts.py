@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.core.cast_rules import CASTINGS, allowed, data_type_named
+from arraybridge.core.registry import library_named
 from arraybridge.ndarrays import EXTENDED, NATIVE, numpy_dtype
 from tests.support.arrays import same
 from tests.support.optional import installed, optional
@@ -29,8 +31,6 @@ def cast(x: np.ndarray, name: str) -> np.ndarray:
 
 
 def taken(name: str, dtype: str) -> bool:
-    from arraybridge.core.registry import library_named
-
     return dtype in library_named(name).accepts.dtypes
 
 
@@ -62,6 +62,44 @@ def test_what_pytorch_casts_in_numpys_place_has_the_same_values(given_name):
                 differ = result != wanted[:size]
                 differ &= ~((result != result) & (wanted[:size] != wanted[:size]))
                 assert not differ.any(), (name, size)
+
+
+@pytest.mark.skipif(not installed("torch"), reason="PyTorch casts where it is quicker")
+def test_explain_names_the_library_that_casts(monkeypatch):
+    home, calls = type(library_named("torch")), []
+    for name in ("assign_cast", "astype"):
+        own = getattr(home, name)
+        monkeypatch.setattr(home, name, lambda *a, own=own: (calls.append(a), own(*a))[1])
+    seen = set()
+    for make, size, step, dtype, casting in itertools.product(
+        (np.ones, torch.ones), (8, LARGE), (1, 2, -1), ("float16", "float64", "int8"), CASTINGS[-2:]
+    ):
+        if make is torch.ones and step < 0:
+            continue
+        x = make(size, dtype=(np if make is np.ones else torch).float32)[::step]
+        for to in ("torch", "numpy", "tvm_ffi"):
+            how = {"dtype": dtype, "casting": casting}
+            told = ab.explain(x, to, **how).kernel
+            for _ in range(2):
+                calls.clear()
+                ab.convert(x, to, **how)
+                assert told == f"{'torch' if calls else 'numpy'}'s own cast", (x.shape, to, how)
+                seen.add(told)
+    assert len(seen) == 2
+
+
+def test_copy_true_is_a_reason_only_if_it_was_passed():
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    held = x.copy()
+    held.flags.writeable = False
+    arrays = [x, x.T, held, held.T, *([torch.ones(2, 3).T] if torch else [])]
+    targets = [name for name in ("numpy", "torch", "jax", "array_api_strict") if installed(name)]
+    for array, to, order, copy, dtype in itertools.product(
+        arrays, targets, (None, "C", "F", "K"), (None, False, True), (None, "float32", "float64")
+    ):
+        why = ab.explain(array, to, order=order, copy=copy, dtype=dtype).why
+        assert why
+        assert copy or "copy=True" not in why, (array.strides, to, order, copy, dtype)
 
 
 def every_value(name: str) -> np.ndarray:
@@ -204,7 +242,7 @@ class TestTorch:
                 assert torch.equal(x.grad, torch.ones(3, 4))
                 x.grad = None
             for route in (ab.explain(x, "torch", **keywords),):
-                assert (route.kind, route.kernel[:5]) == ("kernel", "torch")
+                assert (route.kind, route.kernel[:5]) == ("copy", "torch")
         for keywords in ({"dtype": "float64"}, {"order": "F"}, {}):
             with pytest.raises(ab.ConversionError, match="gradients are tracked"):
                 ab.convert(x, "numpy", **keywords)

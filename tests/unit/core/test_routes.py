@@ -219,7 +219,7 @@ def test_a_library_with_few_methods_does_what_explain_says(copied, registered, p
                 info = ab.inspect(result)
                 assert info.device == route.device
                 assert (route.kind == "view") == (info.pointer == x.array.ctypes.data)
-                if route.kind == "kernel":
+                if route.kind == "copy":
                     assert (route.kernel == "mine") == (len(copied) > before)
                 shown = getattr(result, "array", getattr(result, "_array", result))
                 np.testing.assert_array_equal(shown, x.array)

@@ -58,7 +58,7 @@ def test_memory_of_immutable_arrays_is_shared(target):
 
 def test_a_block_that_was_just_made_is_handed_over(target):
     x = memory()[:, ::-1]
-    assert ab.explain(x, target).kind == "kernel"
+    assert ab.explain(x, target).kind == "copy"
     j = ab.convert(x, target)
     assert address(j) % 64 == 0
     conj = torch.ones(64, dtype=torch.complex64).conj()
@@ -139,7 +139,7 @@ def test_a_read_only_flag_is_no_promise(target, window):
     except ImportError:
         pytest.skip("a library is not installed")
     route = ab.explain(make(x), target)
-    assert (route.kind, route.nbytes) == ("kernel", x.nbytes)
+    assert (route.kind, route.nbytes) == ("copy", x.nbytes)
     assert "may still be written" in route.why
     for terms in ({}, {}, {"dtype": "float32"}, {"order": "C"}, {"device": "cpu"}):
         j = ab.convert(make(x), target, **terms)
@@ -167,7 +167,7 @@ def test_a_mapped_file_may_be_written(target, tmp_path):
     ones = np.ones(2048, "f4")
     mapped = _mapped(tmp_path / "ones", ones)
     lazy = np.memmap(tmp_path / "ones", "f4", "r")
-    assert ab.explain(mapped, target).kind == ab.explain(lazy, target).kind == "kernel"
+    assert ab.explain(mapped, target).kind == ab.explain(lazy, target).kind == "copy"
     kept = [ab.convert(np.frombuffer(mapped, "f4"), target), ab.convert(lazy, target)]
     with (tmp_path / "ones").open("r+b") as file:
         file.write(np.zeros(2048, "f4"))
