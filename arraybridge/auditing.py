@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 from .core.records import Route
 from .core.registry import forget, packages
-from .core.table import OBSERVERS, Event
+from .core.table import OBSERVERS
 
 __all__ = ["CopyForbiddenError", "CopyWarning", "Record", "audit"]
 
@@ -167,9 +167,9 @@ class audit:
                 OBSERVERS.remove(self._observe)
             forget()
 
-    def _observe(self, event: Event) -> None:
+    def _observe(self, route: Route) -> None:
         """Count a route that is about to be taken; refuse it or warn if it copies."""
-        route, frame = event.route, _caller()
+        frame = _caller()
         file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("<python>", 0)
         if route.kind != "view" and self._copies != "log":
             if self._copies == "forbid":

@@ -187,7 +187,7 @@ def _write(out: Any, x: Any, name: str) -> None:
     _check_fit(wanted, info, name)
     if OBSERVERS:
         call = "copyto" if name == "dst" else "contiguous(out=)"
-        notify_copy(f"{call} writes into existing memory", info, out_library.name, call=call)
+        notify_copy(f"{call} writes into existing memory", info, out_library.name)
     if info.pending:
         x, library = as_source(resolved(x, library, info))
         info = library.describe(x)

@@ -200,7 +200,7 @@ def _of_arrays(obj: Any, library: Library, cast: Cast | None, copy: bool | None)
         rows = numpy.array(obj)  # in C order, as of numbers
         if OBSERVERS:
             info = library_named("numpy").describe(rows)
-            notify_copy("a sequence is stacked", info, call="asarray")
+            notify_copy("a sequence is stacked", info)
         return rows
     for x in _flat(obj):
         if x is None or isinstance(x, str):

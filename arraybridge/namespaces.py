@@ -24,7 +24,7 @@ from .core.records import ConversionError
 from .core.registry import KNOWN, RECORDS, library_named, library_of_type
 from .core.request import cast_of, checked_copy
 from .dlpack import Device
-from .dlpack.device import HOST_ACCESSIBLE
+from .dlpack.types import HOST_ACCESSIBLE
 from .protocols.rejections import no_array
 from .pytree import items
 

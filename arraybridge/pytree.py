@@ -15,7 +15,7 @@ from itertools import chain
 from operator import is_not, setitem
 from typing import Any, NamedTuple
 
-from .type_cache import TypeCache
+from .core.registry import TypeCache
 
 Leaf = Callable[[Any], Any]
 IsLeaf = Callable[[Any], bool] | None

@@ -1,14 +1,13 @@
-"""Suggest the known name that is spelled like an unknown one."""
+"""Suggest the known name that is spelled like an unknown one; imported for an error alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def closest(name: object, known: Iterable[str]) -> str | None:
     """Return the known name that is spelled most alike, if one is."""
-    from difflib import get_close_matches  # for an error's message alone
-
     lower = {each.lower(): each for each in known}
     found = get_close_matches(str(name).lower(), lower, 1, 0.7)
     return lower[found[0]] if found else None

@@ -438,7 +438,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         return _constructor(target, type(result))(result)
     make = _constructor(library, type(native))
     if OBSERVERS:
-        notify_view("an Array refers to it", info, "from_dlpack")
+        notify_view("an Array refers to it", info)
     elif native is x:
         RECORDS[type(x)].wrap = make, library.supports
     return make(native)

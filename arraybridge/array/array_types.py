@@ -9,12 +9,11 @@ import numpy
 from ..conversion import converted, inspect
 from ..core.library import Library
 from ..core.records import ConversionError, of_native
-from ..core.registry import RECORDS, forgetting
+from ..core.registry import RECORDS, TypeCache, forgetting
 from ..core.request import Cast
 from ..dlpack import Device, is_capsule
 from ..protocols.rejections import has_no_memory, speaks
 from ..pytree import mapped
-from ..type_cache import TypeCache
 from .array import Array, from_dlpack
 from .device_namespace import fallback_library
 from .library_array import LibraryArray, array_class

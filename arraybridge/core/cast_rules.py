@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..dlpack import DataType, DataTypeCode
-from ..dlpack.dtypes import BY_NAME
+from ..dlpack.types import BY_NAME
 from ..suggest import did_you_mean
 from .registry import library_of_package
 

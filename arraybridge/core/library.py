@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import dlpack
 from ..dlpack import DataType, DataTypeCode, Device, DeviceType
-from ..dlpack.dtypes import BY_NAME
+from ..dlpack.types import BY_NAME
 from ..layout import SMALL, in_bytes, span
 from .records import Accepts, ConversionError, Edge, TensorInfo, described_key
 from .registry import imported_libraries, library_named, library_of_package

@@ -8,7 +8,7 @@ the array. Modules that copy are imported for the first copy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
@@ -56,15 +56,20 @@ def unavailable(info: TensorInfo) -> str | None:
     return None
 
 
-class _Planning(NamedTuple):
+class _Planning:
     """The planning of one request; methods return routes or reasons."""
 
-    s: TensorInfo
-    source: Library
-    target: Library
-    request: Request
-    edges: bool
-    same: bool
+    def __init__(
+        self,
+        s: TensorInfo,
+        source: Library,
+        target: Library,
+        request: Request,
+        edges: bool,
+        same: bool,
+    ) -> None:
+        self.s, self.source, self.target = s, source, target
+        self.request, self.edges, self.same = request, edges, same
 
     def _route(
         self,

@@ -1,9 +1,9 @@
 """The planner's records: ``TensorInfo``, ``Accepts``, ``Edge`` and ``Route``.
 
 They are small and immutable, and touch neither memory nor a device runtime.
-"""
 
-from __future__ import annotations
+Annotations are evaluated here: ``NamedTuple`` would compile each that is postponed, 0.3 ms in all.
+"""
 
 import re
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
-from ..dlpack.dtypes import BY_NAME
+from ..dlpack.types import BY_NAME
 from ..layout import (
     MAX_NDIM,
     classify,
@@ -22,7 +22,6 @@ from ..layout import (
     is_f_contiguous,
     is_non_negative,
 )
-from ..suggest import did_you_mean
 
 if TYPE_CHECKING:
     from ..dlpack import Tensor
@@ -133,7 +132,7 @@ class TensorInfo(NamedTuple):
     tracked: bool = False
 
     @classmethod
-    def of_tensor(cls, tensor: Tensor, library: str = "dlpack") -> TensorInfo:
+    def of_tensor(cls, tensor: "Tensor", library: str = "dlpack") -> "TensorInfo":
         """Describe a :class:`arraybridge.dlpack.Tensor`."""
         return cls(
             library,
@@ -356,26 +355,30 @@ class Accepts(_Accepts):
 
     __slots__ = ()
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Accepts:
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Accepts":
         accepts = super().__new__(cls, *args, **kwargs)
         accepts._check()
         return accepts
 
-    def _replace(self, **kwargs: Any) -> Accepts:  # a named tuple's own does not validate
+    def _replace(self, **kwargs: Any) -> "Accepts":  # a named tuple's own does not validate
         return type(self)(**self._asdict() | kwargs)
 
     def _check(self) -> None:
+        def unknown(field: str, name: str, known: Iterable[str]) -> ValueError:
+            from ..suggest import did_you_mean
+
+            return ValueError(f"{field} {name!r}{did_you_mean(name, known)}")
+
         for field in ("dtypes", "aligned", "copied", "remedies"):
             for name in frozenset(getattr(self, field)) - {""}:  # "" is for any other dtype
                 try:
                     DataType.named(name.removesuffix(" (packed)"))
                 except ValueError:
-                    text = f"{field} has {name!r}{did_you_mean(name, BY_NAME)}"
-                    raise ValueError(text) from None
+                    raise unknown(f"{field} has", name, BY_NAME) from None
                 if field in ("aligned", "copied") and name not in self.dtypes:
                     raise ValueError(f"{field} has {name!r}, which dtypes lacks: add it to dtypes")
         if self.strides not in STRIDES:
-            raise ValueError(f"strides is {self.strides!r}{did_you_mean(self.strides, STRIDES)}")
+            raise unknown("strides is", self.strides, STRIDES)
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise ValueError(f"alignment is {self.alignment!r}; expected a power of two, in bytes")
         least, most = self.ndim

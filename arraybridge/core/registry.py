@@ -8,27 +8,76 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from ..suggest import closest
-from ..type_cache import LASTING, TypeCache
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 if TYPE_CHECKING:
     from .library import Library
 
 
-class Entry(NamedTuple):
-    """A library of the table in ``arraybridge.libraries``, or of an entry point."""
+V = TypeVar("V")
 
-    name: str  # its name in ``convert(x, name)``
-    install: str  # the pip requirement; of an entry point the distribution
-    # More top-level packages whose classes are its arrays, besides the one with its name.
-    packages: tuple[str, ...] = ()
-    # The kinds of devices on which it computes for arrays without a library, and what to install
-    # for that.
-    computes: Mapping[str, str] = {}
-    declared: bool = False  # by an entry point; see `core.entry_points`
+#: Packages whose classes are made once and stay; array libraries' are added as they are known.
+LASTING = {"arraybridge", "builtins", "numpy"}
+
+
+class TypeCache(dict[type, V]):
+    """A cache of ``find(cls)`` by class, whose entries die with their class.
+
+    Classes of `LASTING` packages are plain keys: `lasting` holds only their results, because a
+    plain dict is faster than a subclass of it. Other classes (each Mock has its own, for one) are
+    referenced weakly, which costs one more call.
+    """
+
+    def __init__(self, find: Callable[[type], V]) -> None:
+        super().__init__()
+        self.find = find
+        self.lasting: dict[type, V] = {}
+        self._passing: dict[int, tuple[ref[type], V]] = {}
+        self._cleared = 0
+
+    def __missing__(self, cls: type) -> V:
+        passing, key = self._passing, id(cls)
+        entry = passing.get(key)
+        if entry is not None and entry[0]() is cls:
+            return entry[1]
+        cleared, value = self._cleared, self.find(cls)
+        if str(cls.__module__).partition(".")[0] in LASTING and len(self) < 1024:
+            self[cls] = self.lasting[cls] = value
+        else:
+            passing[key] = ref(cls, lambda _: passing.pop(key, None)), value
+        if cleared != self._cleared:  # while `find` ran: its result may be stale
+            self.clear()
+        return value
+
+    def clear(self) -> None:
+        """Forget all results, including those being computed."""
+        self._cleared += 1
+        super().clear()
+        self.lasting.clear()
+        self._passing.clear()
+
+
+class Entry:
+    """A library of the table in ``arraybridge.libraries``, or of an entry point.
+
+    `name` is that in ``convert(x, name)``, `install` the pip requirement or an entry point's
+    distribution, and `packages` more top-level packages whose classes are its arrays, besides the
+    one with its name. `computes` has the kinds of devices on which it computes for arrays without a
+    library, and what to install for that. `declared`: by an entry point; see `core.entry_points`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        install: str,
+        packages: tuple[str, ...] = (),
+        computes: Mapping[str, str] = MappingProxyType({}),
+        declared: bool = False,
+    ) -> None:
+        self.name, self.install, self.packages = name, install, packages
+        self.computes, self.declared = computes, declared
 
 
 class TypeRecord:
@@ -255,6 +304,8 @@ def known_name(to: object) -> str:
         name = _library_of(root) or root
     if is_library(name):
         return name
+    from ..suggest import closest
+
     close = closest(name, library_names())
     hint = f": did you mean {close!r}?" if close else ";"
     if name in _frames:

@@ -1,7 +1,5 @@
 """A conversion's request: the keywords of ``convert``, read once and normalised."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -9,7 +7,6 @@ import numpy as np
 
 from ..dlpack import DataType, Device
 from ..layout import dense_strides
-from ..suggest import did_you_mean
 from .library import place_named
 from .records import TensorInfo
 
@@ -20,21 +17,6 @@ _MEMORY_FORMATS = {
     "channels_last": "channels_last",
     "channels_last_3d": "channels_last",
 }
-
-
-class Request(NamedTuple):
-    """What a conversion requests, other than its target."""
-
-    device: Device | None = None  # the result's; None: the array's
-    # None: a view if one is safe; False: a view or an error; True: always a copy
-    copy: bool | None = None
-    # Take a view of read-only memory even if the target cannot mark it.
-    alias_readonly: bool = False
-    cast: Cast | None = None
-    # Share memory that may still be written with immutable arrays too: it has no other user, or the
-    # standard's ``from_dlpack`` requires it.
-    share: bool = False
-    contiguous: bool = False  # :func:`arraybridge.contiguous`: `x` itself, or a copy in C order
 
 
 class Cast(NamedTuple):
@@ -50,6 +32,21 @@ class Cast(NamedTuple):
         if self.dtype is not None:
             return self.dtype
         return next((to for of, to in self.table if of == given), given)
+
+
+class Request(NamedTuple):
+    """What a conversion requests, other than its target."""
+
+    device: Device | None = None  # the result's; None: the array's
+    # None: a view if one is safe; False: a view or an error; True: always a copy
+    copy: bool | None = None
+    # Take a view of read-only memory even if the target cannot mark it.
+    alias_readonly: bool = False
+    cast: Cast | None = None
+    # Share memory that may still be written with immutable arrays too: it has no other user, or the
+    # standard's ``from_dlpack`` requires it.
+    share: bool = False
+    contiguous: bool = False  # :func:`arraybridge.contiguous`: `x` itself, or a copy in C order
 
 
 def request_of(
@@ -102,6 +99,8 @@ def _order_named(order: object) -> str | None:
     if name is None and type(order).__name__ == "memory_format":  # PyTorch's
         name = _MEMORY_FORMATS.get(str(order).rpartition(".")[2])
     if name not in _ORDERS:
+        from ..suggest import did_you_mean
+
         raise ValueError(
             f"order is {order!r}{did_you_mean(order, _ORDERS)} or a torch.memory_format"
         )

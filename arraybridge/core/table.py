@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .. import dlpack
 from ..dlpack import CPU, DataTypeCode, Device
@@ -36,41 +36,30 @@ _UNTRIED = (ConversionError, MemoryError)  # errors that a new plan would not ex
 _REFUSALS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
 
 
-class Event(NamedTuple):
-    """A route that is about to be taken."""
-
-    route: Route
-    info: TensorInfo  # the array's
-    call: str = ""  # the function called; "" for the one by which the program called arraybridge
+#: Each is called with a route that is about to be taken, and may raise an exception to refuse it.
+OBSERVERS: list[Callable[[Route], object]] = []
 
 
-#: Each is called with an `Event`, and may raise an exception to refuse the route.
-OBSERVERS: list[Callable[[Event], object]] = []
-
-
-def notify(route: Route, info: TensorInfo, call: str = "") -> None:
+def notify(route: Route, info: TensorInfo) -> None:
     """Notify all observers of a route that is about to be taken, unless it is a refusal."""
     if route.kind != "refuse":
         if route.kind == "view" and info.copied:
             why = "the producer exports a copy"
             route = route._replace(kind="copy", why=why, nbytes=info.nbytes)
-        event = Event(route, info, call)
         for observe in [*OBSERVERS]:
-            observe(event)
+            observe(route)
 
 
-def notify_copy(
-    why: str, info: TensorInfo, target: str = "", by: object = None, call: str = ""
-) -> None:
+def notify_copy(why: str, info: TensorInfo, target: str = "") -> None:
     """Notify all observers of a copy on an array's device that is no conversion."""
-    name, kernel = info.library, None if by is None else str(by)
-    notify(Route("copy", why, info.nbytes, name, target or name, info.device, kernel), info, call)
+    name = info.library
+    notify(Route("copy", why, info.nbytes, name, target or name, info.device), info)
 
 
-def notify_view(why: str, info: TensorInfo, call: str = "") -> None:
+def notify_view(why: str, info: TensorInfo) -> None:
     """Notify all observers that an array is taken as it is."""
     name = info.library
-    notify(Route("view", why, 0, name, name, info.device), info, call)
+    notify(Route("view", why, 0, name, name, info.device), info)
 
 
 class Entry:

@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..layout import MAX_NDIM, c_strides
-from .device import CPU, Device, DeviceType
-from .dtypes import DataType, DataTypeCode
+from .types import CPU, DataType, DataTypeCode, Device, DeviceType
 
 if TYPE_CHECKING:
     from ..native.blocks import ALIGNMENT

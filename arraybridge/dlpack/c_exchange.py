@@ -12,10 +12,9 @@ from weakref import WeakKeyDictionary
 
 from ..native import pyapi
 from . import header
-from .device import Device
-from .dtypes import DataType
 from .errors import DLPackError
 from .managed import ManagedTensor
+from .types import DataType, Device
 
 _NEEDED = (
     "managed_tensor_from_py_object_no_sync",

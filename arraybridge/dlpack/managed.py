@@ -14,10 +14,9 @@ from ..native.blocks import new_block
 from ..native.deleters import export, owner_of, release
 from ..native.pyapi import CapsuleType
 from . import header, validate
-from .device import CPU, Device
-from .dtypes import DataType
 from .errors import DLPackError
 from .tensor import Tensor
+from .types import CPU, DataType, Device
 
 
 @lru_cache(1024)

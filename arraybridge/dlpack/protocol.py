@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 
 from ..native.deleters import release
 from .capsule import from_capsule, is_capsule
-from .device import KNOWN_DEVICES, Device, DeviceType
 from .errors import MalformedTensorError
 from .header import VERSION
 from .managed import ManagedTensor
+from .types import KNOWN_DEVICES, Device, DeviceType
 
 # Messages of C functions, pybind11 and nanobind about unknown keywords.
 _SIGNATURE_COMPLAINT = (

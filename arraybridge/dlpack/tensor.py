@@ -11,8 +11,7 @@ from math import prod
 from typing import Any
 
 from . import header, validate
-from .device import Device
-from .dtypes import DataType
+from .types import DataType, Device
 
 
 class Tensor:

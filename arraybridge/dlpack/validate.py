@@ -13,10 +13,18 @@ from operator import index
 from typing import Any
 
 from ..layout import MAX_NDIM, c_strides, span
-from .device import ADDRESSABLE, KNOWN_DEVICE_CODES, KNOWN_DEVICES, Device, DeviceType
-from .dtypes import KNOWN_DTYPES, LEGAL_BITS, DataType
 from .errors import MalformedTensorError, UnsupportedVersionError
 from .header import VERSION
+from .types import (
+    ADDRESSABLE,
+    KNOWN_DEVICE_CODES,
+    KNOWN_DEVICES,
+    KNOWN_DTYPES,
+    LEGAL_BITS,
+    DataType,
+    Device,
+    DeviceType,
+)
 
 _MAX_BYTES = 2**63 - 1
 _MAX_ADDRESS = 2**64 - 1

@@ -74,7 +74,7 @@ def taking_any(
         if OBSERVERS:
             for x in parts:
                 if home.owns(type(x)):
-                    notify_copy("a sequence is stacked", home.describe(x), call="asarray")
+                    notify_copy("a sequence is stacked", home.describe(x))
         if dtype is None:
             dtype = namespace.result_type(*parts)
         device = next(x.device for x in parts if home.owns(type(x)))
@@ -135,9 +135,9 @@ def _notify(home: Library, x: Any, dtype: Any, device: Any, copy: bool | None) -
     if wanted is not None and wanted != info.dtype:
         why = f"{info.dtype_name} becomes {wanted.name}"
     if why is None:
-        notify_view("nothing to convert", info, "asarray")
+        notify_view("nothing to convert", info)
     else:
-        notify_copy(why, info, call="asarray")
+        notify_copy(why, info)
 
 
 def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:

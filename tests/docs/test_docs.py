@@ -23,7 +23,7 @@ PAGES = [
     *(page for page in sorted(DOCS.rglob("*.md")) if not MADE & set(page.relative_to(DOCS).parts)),
 ]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-MODULES = ("arraybridge.dlpack.device", "arraybridge.dlpack.dtypes")
+MODULES = ("arraybridge.dlpack.types",)
 # By import names: what `make test` installs, and what the extras `heavy` and `engines` add.
 LIGHT = {
     *("torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict", "ml_dtypes", "dask", "pint"),

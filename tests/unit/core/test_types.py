@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import arraybridge as ab
-from arraybridge.type_cache import TypeCache
+from arraybridge.core.registry import TypeCache
 from tests.support.exporters import Exported
 from tests.support.optional import optional
 

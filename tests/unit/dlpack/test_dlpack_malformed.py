@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import arraybridge as ab
 from arraybridge import dlpack
 from arraybridge.dlpack import MalformedTensorError, Tensor, UnsupportedVersionError
-from arraybridge.dlpack.dtypes import BY_NAME
+from arraybridge.dlpack.types import BY_NAME
 from tests.support.producers import Managed, capsule_name
 
 # An address that no process on Linux has mapped: reading it would end the process.

@@ -12,7 +12,7 @@ import pytest
 
 from arraybridge import dlpack
 from arraybridge.dlpack import DataType, DataTypeCode, Device, DeviceType, ManagedTensor
-from arraybridge.dlpack.dtypes import BY_NAME, LEGAL_BITS
+from arraybridge.dlpack.types import BY_NAME, LEGAL_BITS
 
 # A struct, its size, and the offsets of its fields.
 LAYOUT = """
