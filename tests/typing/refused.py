@@ -1,6 +1,6 @@
 # pyright: basic, reportMissingImports=false
 # mypy: warn-unused-ignores
-"""What type checkers refuse: names of no library, and of no order; the same is a ValueError."""
+"""What type checkers refuse: no name of a library or order (a ValueError), no kind of route."""
 
 from __future__ import annotations
 
@@ -24,3 +24,4 @@ def refused(x: np.ndarray, array: ab.Array) -> None:
     ab.convert(x, "numpy", copy="no")  # type: ignore[call-overload]
     array.to("numpy", copy="no")  # type: ignore[call-overload]
     ab.convert(x, 5)  # type: ignore[call-overload]
+    assert ab.explain(x, "torch").kind != "kernel"  # type: ignore[comparison-overlap]
