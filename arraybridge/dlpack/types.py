@@ -271,7 +271,7 @@ class Device(_Device):
     (<DeviceType.METAL: 8>, 0)
     >>> metal.addressable, metal.host           # a handle, and memory that the CPU cannot read
     (False, False)
-    >>> Device((99, 1)), Device("device99:1").type        # a code of a later dlpack.h
+    >>> Device(99, 1), Device("device99:1").type        # a code of a later dlpack.h
     (Device('device99:1'), 99)
     >>> Device("ipu")
     Traceback (most recent call last):
