@@ -244,7 +244,8 @@ class Unwrapped:
     def opened(self, given: Any, looking: bool = False) -> tuple[Any, Entry]:
         """Return the array to convert and the entry of its type."""
         x: Any
-        x, source = self._as_source(given, looking, self.target.name)
+        shared = self.request.copy is False
+        x, source = self._as_source(given, looking, self.target.name, shared=shared)
         if source.in_pieces and self.request.cast is not None:
             x = x.cast(self.request.cast)
         return x, entry_of(type(x), source, self.target, self.request)

@@ -106,6 +106,10 @@ def _of_other(given: Any) -> Any:
         from .protocols.frames import whole
 
         return _of_bare_memory(whole(x))
+    if library is PROTOCOL and "anew" in (info := library.describe(x)).pending:
+        if OBSERVERS:
+            notify_copy(pending_reason(info.pending), info)
+        x = library.resolve(x)
     if x is given and library is not PROTOCOL:  # a protocol's object of an unregistered type
         x, library = library.export(x), PROTOCOL
     return _of_bare_memory(x) if library is PROTOCOL else contiguous(x)
@@ -236,7 +240,7 @@ def _destination(out: Any, name: str) -> tuple[Any, Library]:
     """Return the destination and its library; refuse one whose writes nobody would see."""
     found: Any
     try:
-        found, library = as_source(out)
+        found, library = as_source(out, shared=True)
     except TypeError as error:
         why = str(error).partition(": pass ")[0]
         raise TypeError(f"{name} cannot be written: {why}; make it an array first") from None

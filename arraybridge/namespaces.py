@@ -14,6 +14,7 @@ from .array.array_types import (
     arrays_in,
     device_of,
     is_array,
+    is_data,
     lazy_library,
 )
 from .array.device_namespace import fallback_library
@@ -218,10 +219,10 @@ def unify(
     cast = None
     if dtype is not None or order is not None:
         cast = cast_of(dtype, casting, order)
-    found = arrays_in(xs)
+    found = arrays_in(xs, is_data)
     if like is None and not found:
         raise TypeError("unify() needs at least one array")
-    model = found[0] if like is None else _model(like)
+    model = next(filter(is_array, found), found[0]) if like is None else _model(like)
     copy = checked_copy(copy)
     for x in found:
         if lazy_library(x) is not None:
@@ -237,7 +238,7 @@ def unify(
     results = [*done.values()]
     if place is None and len(results) > 1:
         _check_one_device(library_named(target.library), results)
-    return (xp, *items(lambda x: done.get(id(x), x), xs, is_array))
+    return (xp, *items(lambda x: done.get(id(x), x), xs, is_data))
 
 
 class Goal(NamedTuple):
@@ -262,7 +263,7 @@ def _model(like: Any) -> Any:
     """Return the array that ``like`` is or holds; None for the name of a library."""
     if isinstance(like, str | ModuleType):
         return None
-    model = next(iter(arrays_in(like)), None)
+    model = next(iter(arrays_in(like, is_data)), None)
     if model is None:
         raise TypeError(f"like= must be a library, an array, or a container with one, got {like!r}")
     return model

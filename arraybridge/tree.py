@@ -20,7 +20,7 @@ from operator import is_not
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .array.array_types import RECOGNIZED, is_array, lazy_library, unwrapped
+from .array.array_types import RECOGNIZED, is_data, lazy_library, unwrapped
 from .columns import columns
 from .conversion import convert as convert_array
 from .conversion import explain as explain_array
@@ -307,7 +307,7 @@ def _found(
         # Without keywords a conversion takes less time.
         same = {name: x for name, x in same.items() if x is not _DEFAULTS.get(name)}
     leaves = _leaves(tree, same is None or named)
-    starts = [_start(x) if is_array(x) else None for _, x in leaves]
+    starts = [_start(x) if is_data(x) else None for _, x in leaves]
     times = Counter(starts)
     found = []
     for (path, x), start in zip(leaves, starts, strict=True):
@@ -422,4 +422,4 @@ def _node(x: Any) -> Node | None:
                 node: Node | None = trees.node_of(x)
                 if node is not None:
                     return node
-    return node_of(x) if own and not is_array(x) else None
+    return node_of(x) if own and not is_data(x) else None

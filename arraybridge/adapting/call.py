@@ -43,8 +43,9 @@ class Argument:
 
     def is_copy(self) -> bool:
         """Whether what the function writes does not reach the caller's array."""
-        differ = _address(self.native) != _address(self.seen)
-        return differ and bool(inspect(self.native).size)
+        if _address(self.native) == _address(self.seen) and not getattr(self.native, "anew", False):
+            return False
+        return bool(inspect(self.native).size)
 
 
 class Call:
@@ -82,7 +83,7 @@ class Call:
         adapted, native, source = self.adapted, x, known.library
         try:
             if source is None:
-                native, source = as_source(x)
+                native, source = as_source(x, shared=True)
             if not self.arrays and adapted.result == "caller":
                 self.goal = known.array_type or array_type_of(x, native)
                 self.device = device_of(native) if adapted.returns_home else None

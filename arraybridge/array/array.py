@@ -11,7 +11,7 @@ from ..conversion import convert, numpy_view
 from ..core.copiers import copier_for, no_copy
 from ..core.kernel import compact_copy
 from ..core.library import Library, place_named
-from ..core.records import ConversionError, TensorInfo, no_copy_allowed
+from ..core.records import ConversionError, TensorInfo, no_copy_allowed, pending_reason
 from ..core.registry import KNOWN, RECORDS, library_named
 from ..core.request import Request, checked_copy
 from ..core.table import OBSERVERS, notify, notify_copy, notify_view, plan_for, relabelled, run_plan
@@ -419,12 +419,17 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     if device is not None:
         device = place_named(device)
     native: Any
-    native, library = as_source(x)
+    native, library = as_source(x, shared=copy is False)
     if library.in_pieces:
         from ..protocols.frames import whole
 
         native, library = whole(native, copy is False), PROTOCOL
     info = library.describe(native)
+    if "anew" in info.pending:  # the Array keeps what this look gave
+        if copy is False:
+            raise ConversionError(no_copy_allowed(pending_reason(info.pending)))
+        native = library.resolve(native)
+        info = library.describe(native)
     if info.refused and not library.supports(native):
         raise ConversionError(info.refused)
     if copy or (device is not None and device != info.device):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy
@@ -12,8 +13,8 @@ from ..core.records import ConversionError, of_native
 from ..core.registry import RECORDS, TypeCache, forgetting
 from ..core.request import Cast
 from ..dlpack import Device, is_capsule
-from ..protocols.rejections import has_no_memory, speaks
-from ..pytree import mapped
+from ..protocols.rejections import has_no_memory, is_arraylike, speaks
+from ..pytree import CONTAINERS, mapped
 from .array import Array, from_dlpack
 from .device_namespace import fallback_library
 from .library_array import LibraryArray, array_class
@@ -59,10 +60,10 @@ class Recognized:
     """What is known about the instances of a class.
 
     `is_array` is None if it depends on the instance, as may `array_type`; `in_memory` is False for
-    graphs and files. `library` is the owner of native arrays in memory.
+    graphs and files. `is_data` is for `is_data`. `library` is the owner of native arrays in memory.
     """
 
-    __slots__ = ("array_type", "in_memory", "is_array", "library")
+    __slots__ = ("array_type", "in_memory", "is_array", "is_data", "library")
 
     def __init__(self, cls: Any) -> None:
         self.library = library = RECORDS[cls].library
@@ -79,6 +80,7 @@ class Recognized:
             self.is_array, self.array_type = True, ArrayType(library.name, False)
         elif not self.in_memory:
             self.is_array = True
+        self.is_data = self.is_array is None and CONTAINERS[cls] is None and is_arraylike(cls)
 
 
 RECOGNIZED: TypeCache[Recognized] = TypeCache(Recognized)
@@ -98,16 +100,24 @@ def is_array(x: Any) -> bool:
     return is_capsule(x) or speaks(x)
 
 
-def arrays_in(tree: Any) -> list[Any]:
-    """List the arrays in nested containers, in order."""
+def is_data(x: Any) -> bool:
+    """Whether trees and unify treat ``x`` as an array: columns, frames and array-likes too.
+
+    Others than arrays are converted as `convert` does, or raise its error. adapt passes them on.
+    """
+    return is_array(x) or RECOGNIZED[type(x)].is_data
+
+
+def arrays_in(tree: Any, are: Callable[[Any], bool] = is_array) -> list[Any]:
+    """List the arrays in nested containers, in order: what `are` says are arrays."""
     found: list[Any] = []
 
     def keep(leaf: Any) -> Any:
-        if is_array(leaf):
+        if are(leaf):
             found.append(leaf)
         return leaf
 
-    mapped(keep, tree, is_array)
+    mapped(keep, tree, are)
     return found
 
 

@@ -38,6 +38,7 @@ _PENDING = {
     "chunks": "its elements are in several chunks",
     "columns": "its columns are stored separately",
     "kinds": "its columns have several data types",
+    "anew": "its memory is made anew each time that it is asked for",
 }
 
 
@@ -86,8 +87,8 @@ class TensorInfo(NamedTuple):
         express: ``"conj"``, ``"neg"``, ``"byteorder"``, ``"bitpacked"``, ``"fraction"`` (strides
         that are not a multiple of the item size), ``"chunks"`` (elements in several blocks),
         ``"truth"`` (booleans stored as 0 and 255), ``"booleans"`` (as any bytes; only for targets
-        that compute with them), ``"packed"`` (several elements per byte). The
-        library must make a copy.
+        that compute with them), ``"packed"`` (several elements per byte), ``"anew"`` (an object
+        makes its memory at each look). The library must make a copy.
     refused : str or None
         Why the array cannot be passed to any other library, and the remedy.
     legacy : bool

@@ -67,9 +67,10 @@ class Tensor:
     """
 
     __slots__ = (
-        "byte_offset", "copied", "data", "device", "dtype", "immutable", "legacy", "ordered",
-        "padded", "readonly", "shape", "strides", "version",
+        "anew", "byte_offset", "copied", "data", "device", "dtype", "immutable", "legacy",
+        "ordered", "padded", "readonly", "shape", "strides", "version",
     )  # fmt: skip
+    anew: bool  # set if an object makes the memory anew at each look
     immutable: bool  # set if a frame is
     legacy: bool  # set for a legacy struct
     ordered: bool  # set if the producer was given no stream

@@ -4,8 +4,8 @@ A column is the NumPy or Arrow array inside it. A frame of one block is a view; 
 a matrix by one copy, column by column (Fortran order, as in frames). pyarrow reads every object
 with Arrow's PyCapsule interface.
 
-``adapt`` and ``unify`` pass frames on as they are, since a function may want one. ``convert``,
-``from_dlpack`` and ``asarray`` accept them.
+``adapt``, ``unify`` and trees pass frames on as they are, since a function may want one; ``adapt``
+also columns. ``convert``, ``from_dlpack`` and ``asarray`` accept them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..core.records import (
     no_copy_allowed,
     pending_reason,
 )
-from ..core.registry import RECORDS, frames_of, library_named, package_of
+from ..core.registry import frames_of, library_named, package_of
 from ..core.request import Cast, Request
 from ..core.table import OBSERVERS, notify_copy, plan_for, run_plan
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
@@ -199,8 +199,6 @@ def opened_frame(x: Any, looking: bool = False) -> tuple[object, Library] | None
             _check_readable(cls)
         pyarrow: Any = library_named("pyarrow")
         found = pyarrow.read(x)
-    if found is not None:
-        RECORDS[cls].frame = opened_frame
     return found
 
 

@@ -5,7 +5,10 @@ Objects that support DLPack, an array interface or the buffer protocol, and bare
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from operator import index
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +16,22 @@ import numpy as np
 from ..core.library import Library
 from ..core.records import Accepts, ConversionError, TensorInfo
 from ..core.registry import RECORDS, library_named
-from ..dlpack import DeviceType, ManagedTensor, acquire, exchange_api, is_capsule
+from ..core.table import relabelled
+from ..dlpack import (
+    ConsumedCapsuleError,
+    DeviceType,
+    MalformedTensorError,
+    ManagedTensor,
+    UnsupportedVersionError,
+    acquire,
+    device_of,
+    exchange_api,
+    is_capsule,
+)
 from ..layout import span
+from ..ndarrays import address_of
 from .frames import opened_frame
-from .rejections import handed_on, lost, no_array, own
+from .rejections import METHODS, handed_on, has_no_memory, lost, no_array, own
 
 
 class Protocol(Library):
@@ -30,10 +45,24 @@ class Protocol(Library):
 
     def describe(self, x: ManagedTensor | TensorInfo) -> TensorInfo:
         # A capsule that is only described is represented by its info.
-        return x if isinstance(x, TensorInfo) else TensorInfo.of_tensor(x)
+        if isinstance(x, TensorInfo):
+            return x
+        info = TensorInfo.of_tensor(x)
+        return info._replace(pending=("anew",)) if getattr(x, "anew", False) else info
 
     def may_change(self, x: ManagedTensor) -> bool:
         return not getattr(x, "immutable", False)
+
+    def resolve(self, x: ManagedTensor) -> ManagedTensor:
+        """Return memory that was made anew, which nobody else has."""
+        if x.readonly and x.device.host:
+            from ..core.kernel import compact_copy
+
+            return compact_copy(x)
+        made = relabelled(x, x.device)
+        if hasattr(x, "ordered"):
+            made.ordered = True
+        return made
 
     def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
         if hasattr(x, "ordered"):
@@ -46,15 +75,22 @@ class Protocol(Library):
 
 LIBRARY = Protocol()
 _ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
+#: Errors by which an object refuses a protocol, so that the next one is asked.
+_REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
+#: Errors about what an object returned.
+_WRONG = (ConsumedCapsuleError, MalformedTensorError, UnsupportedVersionError)
 
 
-def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Library]:
+def as_source(
+    x: Any, looking: bool = False, to: str = "", *, shared: bool = False, computed: bool = False
+) -> tuple[object, Library]:
     """Return the array or tensor that ``x`` converts as, and its library; consume a capsule.
 
-    If it is only described (`looking`), reading that would consume or compute it is refused. `to`
-    is the target, if any, for errors. TypeError if ``x`` is not an array in memory by any protocol;
-    ConversionError if it is more than its memory: it has a unit, or forwards the protocol of an
-    array that it wraps.
+    This is the one place that decides which protocol an object of no library is asked for: see
+    `_asked`. If it is only described (`looking`), reading that would consume or compute it is
+    refused. `to` is the target, if any, for errors. TypeError if ``x`` is not an array in memory by
+    any protocol; ConversionError if it is more than its memory: it has a mask or a unit, or
+    forwards the protocol of an array that it wraps.
     """
     record = RECORDS[type(x)]
     library = record.library
@@ -73,39 +109,142 @@ def as_source(x: Any, looking: bool = False, to: str = "") -> tuple[object, Libr
         return _ordered(acquire(x)), LIBRARY
     if isinstance(x, type):
         raise no_array(x)
-    if own(x, "__dlpack__") is not None:
-        _guard(x)
-        api = exchange_api(type(x))
-        tensor = None if api is None else api.acquire(x)
-        if tensor is None or tensor.device.type in _ON_CUDA:  # the C function orders none
-            tensor = _ordered(acquire(x))
-        return tensor, LIBRARY
-    if own(x, "__cuda_array_interface__") is not None:
-        from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
+    return _asked(x, looking, to, shared, computed)
 
-        return x, CUDA_ARRAY_INTERFACE
-    interface = own(x, "__array_interface__")
-    if interface is not None:
-        _check_interface(x, interface)
-        return np.asarray(x), library_named("numpy")
+
+def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tuple[object, Library]:
+    """Ask an object for its memory by one protocol after the other.
+
+    In order: DLPack; the CUDA array interface; and of memory on the host NumPy's array interface,
+    Arrow's for frames and columns, the buffer protocol, and ``__array__``. The last may compute: it
+    is called if another one refused, or the caller wants it (`computed`). If all refuse, the first
+    error is raised.
+
+    Memory that is made anew at each look is taken as a copy. DLPack has a flag for that. The others
+    are looked at twice, and so are DLPack and ``__array__`` if the caller relies on shared memory
+    (`shared`).
+    """
+    refusal: Exception | None = None
+    if own(x, "__dlpack__"):
+        _guard(x)
+        try:
+            return _of_dlpack(x, shared), LIBRARY
+        except _WRONG:
+            raise
+        except _REFUSALS as error:
+            refusal = error
+    if own(x, "__cuda_array_interface__"):
+        _check_whole(x)
+        with suppress(*_REFUSALS):  # of an array on the host
+            if x.__cuda_array_interface__ is not None:
+                from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
+
+                return x, CUDA_ARRAY_INTERFACE
+    if refusal is not None and not _on_host(x):
+        raise refusal
+    if own(x, "__array_interface__"):
+        _check_whole(x)
+        try:
+            interface = x.__array_interface__
+        except _REFUSALS as error:
+            refusal = refusal or (None if isinstance(error, AttributeError) else error)
+        else:
+            if interface is not None:
+                first = _of_interface(x, interface)
+                return _settled(first, _of_interface(x, x.__array_interface__))
     objection = handed_on(x)
     if objection is not None:
         raise ConversionError(objection)
     opened = opened_frame(x, looking)
     if opened is not None:
+        if not any(own(x, method) for method in METHODS):  # nothing is asked before
+            RECORDS[type(x)].frame = opened_frame
         return opened
+    found = _of_buffer(x)
+    if found is not None:
+        return _settled(found, _of_buffer(x))
+    if (computed or refusal is not None) and getattr(type(x), "__array__", None) is not None:
+        if has_no_memory(type(x)):
+            raise no_array(x, to)
+        _check_whole(x)
+        try:
+            found = _of_array(x)
+            return _settled(found, _of_array(x) if shared or refusal is not None else found)
+        except _REFUSALS as error:
+            if refusal is None or isinstance(error, ConversionError):
+                raise
+    raise refusal or no_array(x, to)
+
+
+def _check_whole(x: Any) -> None:
+    objection = lost(x)
+    if objection is not None:
+        raise ConversionError(objection)
+
+
+def _on_host(x: Any) -> bool:
+    """Whether a producer that refused to export its memory has it on the host."""
+    try:
+        return device_of(x).host
+    except _REFUSALS:  # it does not say
+        return True
+
+
+def _of_dlpack(x: Any, shared: bool) -> ManagedTensor:
+    api = exchange_api(type(x))
+    tensor = None if api is None else api.acquire(x)
+    if tensor is None or tensor.device.type in _ON_CUDA:  # the C function orders none
+        tensor = _ordered(acquire(x))
+    if shared and not tensor.copied and 0 not in tensor.shape:
+        with suppress(*_REFUSALS):  # it may give only one
+            tensor.copied = acquire(x).pointer != tensor.pointer
+    tensor.anew = tensor.copied
+    return tensor
+
+
+def _of_buffer(x: Any) -> np.ndarray | None:
     try:
         buffer = memoryview(x)
-    except TypeError:
-        raise no_array(x, to) from None
+    except (TypeError, BufferError):
+        return None
+    _check_whole(x)
     try:
-        return np.asarray(buffer), library_named("numpy")  # so that bytes are numbers, not text
+        return np.asarray(buffer)  # so that bytes are numbers, not text
     except ValueError as error:  # such as pointers of ctypes
         remedy = "x.contents" if hasattr(x, "contents") else "its bytes, memoryview(x).cast('B')"
         raise ConversionError(
             f"the buffer of {type(x).__name__} has the format {buffer.format!r}, for which NumPy "
             f"has no dtype: pass {remedy}"
         ) from error
+
+
+def _of_array(x: Any) -> np.ndarray:
+    made = x.__array__()
+    objection = lost(made) if isinstance(made, np.ndarray) else None
+    if objection is not None:
+        raise ConversionError(re.sub(r"\bx\b", "x.__array__()", objection))
+    return np.asarray(made)
+
+
+def _of_interface(x: Any, interface: Any) -> np.ndarray:
+    if isinstance(interface, dict):
+        _check_interface(x, interface)
+        if interface.get("data") is None:
+            interface = interface | {"data": x}
+    return np.asarray(SimpleNamespace(__array_interface__=interface, owner=x))
+
+
+def _settled(first: np.ndarray, second: np.ndarray) -> tuple[object, Library]:
+    """Return the array of the second of two looks at an object, as a copy if its memory moved."""
+    numpy: Any = library_named("numpy")
+    if not second.size or address_of(first) == address_of(second):
+        return second, numpy
+    made = numpy.resolve(second)  # a copy: what a look gave may go with the next
+    if numpy.describe(made).refused:
+        return made, numpy
+    tensor = numpy.export(made)
+    tensor.copied = tensor.anew = True
+    return tensor, LIBRARY
 
 
 def _ordered(tensor: ManagedTensor) -> ManagedTensor:
@@ -145,9 +284,7 @@ def _check_interface(x: Any, interface: object) -> None:
 
 def _guard(x: object) -> None:
     """Raise for what DLPack cannot express and the C exchange API does not check."""
-    objection = lost(x)
-    if objection is not None:
-        raise ConversionError(objection)
+    _check_whole(x)
     for flag, remedy in (
         ("requires_grad", "detach it first"),
         ("is_conj", "resolve its conjugate bit first"),

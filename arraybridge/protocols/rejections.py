@@ -37,8 +37,11 @@ _REMEDIES = (
     ("to_tensor", "x.to_tensor()"),
     ("to_numpy", "x.to_numpy()"),
     ("to_arrow_table", "x.to_arrow_table()"),
-    ("__array__", "numpy.asarray(x)"),
+    ("addupdate", "x[...]"),  # jax.new_ref
+    ("__array__", "numpy.asanyarray(x)"),  # which keeps a mask
 )
+_LOOKS = ("__array__", "toarray", "addupdate")  # of arrays, columns and sparse matrices
+_TABLES = ("columns", "column_names")
 
 
 def _remedy(x: Any, to: str) -> str | None:
@@ -94,18 +97,29 @@ def has_no_memory(cls: type) -> bool:
     )
 
 
-def own(x: Any, method: str) -> Any:
-    """Return the attribute of ``x`` or its class; None if it has none, or forwards another's."""
-    if hasattr(type(x), method) or method in getattr(x, "__dict__", ()):
-        return getattr(x, method, None)
-    return None
+def is_arraylike(cls: type) -> bool:
+    """Whether instances of a class look like arrays or columns, if `convert` takes them or not."""
+    if has_no_memory(cls):
+        return True
+    looks = any(getattr(cls, name, None) is not None for name in _LOOKS)
+    columnar = speaks_arrow(cls) and hasattr(cls, "__len__")  # a stream has no length
+    return (looks or columnar) and not any(hasattr(cls, name) for name in _TABLES)
+
+
+def own(x: Any, method: str) -> bool:
+    """Whether ``x`` or its class has a protocol, and does not forward another's; nothing is called.
+
+    None, as the value, means that it has none.
+    """
+    return (
+        getattr(type(x), method, None) is not None
+        or getattr(x, "__dict__", {}).get(method) is not None
+    )
 
 
 def speaks(x: Any) -> bool:
     """Whether ``x`` supports a protocol, itself or by forwarding, not by answering any name."""
-    if all(getattr(x, method, None) is None for method in METHODS):
-        return False
-    return any(own(x, method) is not None for method in METHODS) or handed_on(x) is not None
+    return any(own(x, method) for method in METHODS) or handed_on(x) is not None
 
 
 def handed_on(x: Any) -> str | None:
@@ -114,29 +128,42 @@ def handed_on(x: Any) -> str | None:
     A wrapper adds a meaning to an array (pint a unit), which the bare array would lose. An object
     that answers to any name forwards nothing by that.
     """
-    if any(own(x, method) is not None for method in METHODS) or hasattr(x, _PROBE):
+    if any(own(x, method) for method in METHODS) or _has(x, _PROBE, called=True):
         return None
-    if all(getattr(x, method, None) is None for method in METHODS):
+    if not any(_has(x, method, called=True) for method in METHODS):
         return None
-    return _loses(x, "what it adds to the wrapped array", "that array itself")
+    what = "what it adds to the wrapped array: pass that array itself"
+    return lost(x) or f"{_named(x)} would lose {what}"
+
+
+#: Attributes that say more about an array than its numbers do, and those that have the numbers.
+_MEANINGS = {"mask": "mask", "unit": "unit", "units": "unit"}
+_NUMBERS = ("value", "magnitude", "values", "data")
+
+
+def _has(x: Any, name: str, called: bool = False) -> bool:
+    """Whether an attribute has a value; a method has only if it is `called`."""
+    try:
+        value = getattr(x, name, None)
+    except Exception:  # whatever a property raises
+        return False
+    return value is not None and (called or not callable(value))
 
 
 def lost(x: Any) -> str | None:
     """Return why an array of a subclass, or of no library, would lose something, or None."""
-    derived = isinstance(x, np.ndarray)
-    if derived and hasattr(x, "mask"):
+    what = next((what for name, what in _MEANINGS.items() if _has(x, name)), None)
+    if what is None:
+        return None
+    if what == "mask" and hasattr(x, "filled"):
         return "a masked array would lose its mask: fill it first, x.filled(value)"
-    return _loses(x, None, "numpy.asarray(x)" if derived else None)
-
-
-def _loses(x: Any, what: str | None, otherwise: str | None) -> str | None:
-    if hasattr(x, "units") or hasattr(x, "unit"):
-        what = "its unit"
-        for name in ("value", "magnitude"):
-            if hasattr(x, name):
-                otherwise = f"only its numbers, x.{name}"
-                break
-    return what and otherwise and f"{_named(x)} would lose {what}: pass {otherwise}"
+    numbers = "an array of its numbers alone"
+    if isinstance(x, np.ndarray):
+        numbers = "numpy.asarray(x)"
+    name = next((name for name in _NUMBERS if _has(x, name)), None)
+    if name not in (None, "data") or (name and not isinstance(x, np.ndarray)):
+        numbers = f"only its numbers, x.{name}"
+    return f"{_named(x)} would lose its {what}: pass {numbers}"
 
 
 def check_whole(x: Any) -> None:

@@ -23,7 +23,8 @@ from ..core.request import cast_of
 from ..core.table import OBSERVERS, notify_copy, notify_view
 from ..dlpack import DeviceType, is_capsule
 from ..protocols.frames import is_frame
-from ..protocols.rejections import check_whole
+from ..protocols.from_object import as_source
+from ..protocols.rejections import check_whole, is_arraylike
 
 _NUMBERS = (*KINDS, numpy.generic)
 _PROTOCOLS = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
@@ -48,13 +49,14 @@ def taking_any(
         kind = type(x)
         known = library_of_type(kind) is not None or is_capsule(x) or is_frame(kind)
         if not (known or isinstance(x, Array) or any(hasattr(kind, n) for n in _PROTOCOLS)):
-            check_whole(x)
+            if hasattr(kind, "__jax_array__"):
+                return x  # the library knows the object
             try:
-                x = numpy.asarray(memoryview(x))
+                x, _ = as_source(x, shared=copy is False, computed=True)
             except TypeError:
-                if hasattr(kind, "__jax_array__") or not hasattr(kind, "__array__"):
-                    return x  # the library raises, unless it knows the object
-                x = numpy.asarray(x, copy=False if copy is False else None)
+                if is_arraylike(kind):
+                    raise
+                return x  # the library raises
         cast = None if dtype is None else cast_of(dtype, "unsafe")
         # CuPy's own asarray copies NumPy's arrays; devices are read late, as JAX then starts.
         there = library if DeviceType.CPU in home.accepts.devices else "numpy"

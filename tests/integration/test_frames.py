@@ -243,9 +243,27 @@ def test_memory_outlives_the_frame():
 def test_frames_pass_through_adapt_and_unify():
     for x in (pd.Series([1.0]), pd.DataFrame({"a": [1.0]}), pl.Series([1.0]), pl.DataFrame()):
         assert ab.adapt("numpy")(lambda y: y)(x) is x
-        assert ab.unify(np.ones(1), x)[2] is x
         with pytest.raises(TypeError, match=r"pass arraybridge\.convert\(x, 'numpy'\)$"):
             ab.namespace(x)
+    for name, made in FRAMES.items():
+        x = made({"a": np.arange(2.0)})
+        assert ab.unify(np.ones(1), x)[2] is x, name
+        assert ab.tree.convert({"x": x}, "numpy")["x"] is x, name
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_columns_are_arrays_of_trees_and_of_unify(column):
+    x, like = COLUMNS[column](np.arange(3.0)), torch.ones(3)
+    made = ab.tree.convert({"x": [x], "when": pd.Timestamp(0), "expr": pl.col("a")}, "torch")
+    assert made["x"][0].tolist() == [0, 1, 2]
+    assert type(made["when"]) is pd.Timestamp
+    assert type(made["expr"]) is pl.Expr
+    assert ab.tree.explain({"x": x}, "numpy").views == ["x"]
+    assert [type(y) for y in ab.unify(like, x)[1:]] == [torch.Tensor] * 2
+    if not isinstance(x, pa.ChunkedArray):  # a column is no model if there is an array
+        assert [type(y) for y in ab.unify(x, like)[1:]] == [torch.Tensor] * 2
+        assert type(ab.unify(x)[1]) is np.ndarray
+    assert ab.asarray(x, like="torch").tolist() == [0, 1, 2]
 
 
 def test_numbers_need_no_pyarrow():

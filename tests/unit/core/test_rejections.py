@@ -43,6 +43,7 @@ OUT_OF_MEMORY = [
 NO_ARRAYS = [
     pytest.param(lambda: ([0.0, 1.0, 2.0], "numpy.asarray(x)"), id="list"),
     _of("scipy.sparse", lambda sparse: (sparse.csr_array(NUMBERS[None]), "x.toarray()")),
+    _of("jax", lambda jax: (jax.new_ref(jax.numpy.arange(3.0)), "x[...]")),
 ]
 
 
@@ -124,6 +125,15 @@ def test_what_is_no_array_says_what_to_pass(make):
     numbers = ab.convert(carried_out(x, remedy), "torch")
     np.testing.assert_array_equal(numbers.reshape(-1), NUMBERS)
     assert ab.adapt("numpy")(lambda y: y)(x) is x
+    if not isinstance(x, list):
+        for way in (
+            lambda: ab.asarray(x, like="torch"),
+            lambda: ab.unify(NUMBERS, x),
+            lambda: ab.tree.convert(x, "torch"),
+        ):
+            with pytest.raises(TypeError, match="is not an array in memory: pass ") as caught:
+                way()
+            assert str(caught.value).endswith(remedy)
 
 
 class Never:
@@ -146,7 +156,7 @@ class Vector:
 
 def test_what_has_array_alone_is_told_and_not_called():
     for way in (ab.from_dlpack, ab.contiguous, lambda x: ab.convert(x, "torch")):
-        with pytest.raises(TypeError, match=r"Never is not an array in memory: pass numpy.asarray"):
+        with pytest.raises(TypeError, match=r"Never is not an array in memory: pass numpy.asany"):
             way(Never())
     for odd in (Without(), Vector()):  # neither would make an array of itself
         with pytest.raises(TypeError, match=r"is not an array: expected"):
