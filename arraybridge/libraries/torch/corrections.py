@@ -46,7 +46,17 @@ def linspace(
 
 
 def diff(x: Any, /, n: int = 1, axis: int = -1, **ends: Any) -> torch.Tensor:
-    """Take the order of differences by position too, as scikit-learn's curves do."""
+    """Take the order of differences by position too, as scikit-learn's curves do.
+
+    Complex numbers are subtracted by parts, as by ``subtract``.
+    """
+    if x.is_complex():
+        ends = {name: end.to(x.dtype) for name, end in ends.items() if end is not None}
+        parts = [
+            xp.diff(part(x), axis=axis, n=n, **{name: part(end) for name, end in ends.items()})
+            for part in (torch.real, torch.imag)
+        ]
+        return torch.complex(*parts)
     return xp.diff(x, axis=axis, n=n, **ends)
 
 

@@ -6,6 +6,7 @@ uint16, uint32 and uint64 cannot be combined with most other types: issues 58489
 
 from __future__ import annotations
 
+import cmath
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
@@ -100,6 +101,31 @@ def promoting(plain: Function, scalars: str = "") -> Function:
     return replacing(function, plain)
 
 
+def _by_parts(plain: Function) -> Function:
+    """Make ``add`` or ``subtract`` compute the parts of complex numbers apart.
+
+    torch multiplies the second operand by ``alpha``, 1 + 0j, which makes NaN of infinities.
+    """
+
+    def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
+        if not isinstance(x2, torch.Tensor):
+            of_parts = x1.is_complex() or isinstance(x2, complex)
+            of_parts = of_parts and not (isinstance(x2, int) or cmath.isfinite(x2))
+        elif not isinstance(x1, torch.Tensor):
+            of_parts = x2.is_complex() or isinstance(x1, complex)
+        else:
+            if x1.dtype != x2.dtype:
+                x1, x2 = promote_pair(x1, x2)
+            of_parts = x1.is_complex()
+        if not of_parts or kwargs:
+            return plain(x1, x2, **kwargs)
+        pair = promote_pair(_tensor(x1, x2), _tensor(x2, x1))
+        parts = [torch.view_as_real(x.resolve_conj()) for x in pair]
+        return torch.view_as_complex(plain(*parts))
+
+    return replacing(function, plain)
+
+
 def _tensor(x: Any, other: Any) -> Any:
     """Return a Python scalar as a tensor for an operation with another."""
     if not isinstance(x, KINDS) or not isinstance(other, torch.Tensor):
@@ -178,8 +204,8 @@ def _comparison(name: str) -> Function:
 # Functions of two arrays, by the scalars that torch does not take; floor_divide and remainder are
 # in `corrections`.
 _OF_TWO = {
-    "": "add bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide "
-    "multiply pow subtract matmul",
+    "": "bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor divide matmul "
+    "multiply pow",
     "first": "copysign",
     "both": "atan2 hypot logaddexp maximum minimum nextafter",
 }
@@ -189,6 +215,8 @@ CORRECTIONS: dict[str, Function] = {
         for scalars, names in _OF_TWO.items()
         for name in names.split()
     },
+    "add": _by_parts(torch.add),
+    "subtract": _by_parts(torch.subtract),
     **{name: _comparison(name) for name in COMPARISONS},
     "can_cast": can_cast,
     "vecdot": promoting(xp.vecdot),
