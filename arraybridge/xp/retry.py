@@ -23,23 +23,30 @@ def _takes_scalars(template: Any) -> bool:
     )
 
 
-def large_integers(as_scalar: Callable[[int, Any], Any], bits: int = 64) -> Callable[..., Any]:
-    """Make integers that a library does not accept beside arrays into its own scalars.
+def large_numbers(
+    as_scalar: Callable[[Any, Any], Any], bits: int = 64, *, floats: bool = False
+) -> Callable[..., Any]:
+    """Make numbers that a library does not accept beside arrays into its own scalars.
 
     Most read every Python integer as one of `bits` bits and raise OverflowError for a larger one,
-    also where the dtype of the array holds it. ``as_scalar(value, dtype)`` returns the replacement.
+    also where the dtype of the array holds it. PyTorch refuses `floats` beyond the dtype, too,
+    which others round to infinity. ``as_scalar(value, dtype)`` returns the replacement; without a
+    dtype, of floats only.
     """
 
     def is_large(x: Any) -> bool:
-        return x.__class__ is int and not -(2 ** (bits - 1)) <= x < 2 ** (bits - 1)
+        if x.__class__ is int:
+            return not -(2 ** (bits - 1)) <= x < 2 ** (bits - 1)
+        return floats and x.__class__ in (float, complex)
 
     def of_function(path: str, template: Any, own: Any) -> Retry | None:
         def retry(error: Exception, args: Any, kwargs: Any) -> Any:
             arrays = (*reversed(args), *kwargs.values())
+            large = [x for x in arrays if is_large(x)]
             dtype = kwargs.get("dtype")  # without it that of the last array counts
             if dtype is None:
                 dtype = next((x.dtype for x in arrays if hasattr(x, "dtype")), None)
-            if dtype is None or not any(map(is_large, arrays)):
+            if not large or (dtype is None and int in map(type, large)):
                 return NotImplemented
 
             def scalar(x: Any) -> Any:

@@ -7,9 +7,9 @@ import dpnp
 from ...array.library_array import LibraryArray
 from ...core.registry import own_library
 from ...xp.build import make_native_namespace, open_namespace, operators_of
-from ...xp.retry import as_float, large_integers
+from ...xp.retry import as_float, large_numbers
 
-native = make_native_namespace("dpnp", "dpnp", retries=(large_integers(as_float),))
+native = make_native_namespace("dpnp", "dpnp", retries=(large_numbers(as_float),))
 
 
 class DpnpArray(LibraryArray):

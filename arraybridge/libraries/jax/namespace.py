@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...xp.build import make_native_namespace
-from ...xp.retry import large_integers
+from ...xp.retry import large_numbers
 from .corrections import CORRECTIONS, check_dtype
 
 
@@ -24,6 +24,6 @@ native = make_native_namespace(
     "jax",
     "jax.numpy",
     CORRECTIONS,
-    (large_integers(_as_scalar, bits=32),),  # JAX accepts 32 bits while x64 is off
+    (large_numbers(_as_scalar, bits=32),),  # JAX accepts 32 bits while x64 is off
     check_dtype,
 )

@@ -42,6 +42,13 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     return readable(result, shared=copy is False)
 
 
+def clip(x: Any, /, min: Any = None, max: Any = None, **kwargs: Any) -> Any:
+    """Clip to bounds, which array_api_compat would write to if the elements are integers."""
+    if x.dtype.kind in "iu":
+        min, max = (each.copy() if isinstance(each, numpy.ndarray) else each for each in (min, max))
+    return xp.clip(x, min, max, **kwargs)
+
+
 CORRECTIONS = {
     # Text, objects and times are refused: NumPy has more data types than the standard.
     "asarray": asarray,
@@ -49,6 +56,8 @@ CORRECTIONS = {
     "from_dlpack": from_dlpack("numpy"),
     # eps, max, min and smallest_normal are Python floats: numpy/numpy#26523 (closed: intended).
     "finfo": finfo(xp.finfo),
+    # Bounds are not written.
+    "clip": clip,
     # Infinity by a finite number is infinity, the reverse zero: numpy/numpy#23860.
     "floor_divide": floor_divide(MEANS, numpy.floor_divide),
     # Special cases of complex numbers: numpy/numpy#21746, data-apis/array-api#1006.

@@ -12,7 +12,7 @@ from ...xp.asarray import from_dlpack
 from ...xp.corrections import Corrected
 from ...xp.special_values import Function, Means, complex_function, floor_divide, remainder
 from .promotion import CORRECTIONS as OF_PROMOTION
-from .promotion import promote_pair, promoting, replacing
+from .promotion import in_range, promote_pair, promoting, replacing
 from .state import differentiated, transformed
 
 _UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32, torch.uint64})
@@ -40,8 +40,12 @@ def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, **kwargs: Any
 ) -> torch.Tensor:
     """Return evenly spaced values; integers are rounded down, as in NumPy."""
-    if dtype in _INTEGERS:  # torch lacks the unsigned ones
-        return xp.linspace(start, stop, num, dtype=torch.float64, **kwargs).floor().to(dtype)
+    kind = dtype or torch.get_default_dtype()
+    if dtype in _INTEGERS or any(
+        isinstance(x, int | float) and in_range(x, kind) != x for x in (start, stop)
+    ):  # torch lacks unsigned integers, and numbers beyond the dtype
+        exact = xp.linspace(start, stop, num, dtype=torch.float64, **kwargs)
+        return (exact.floor() if dtype in _INTEGERS else exact).to(kind)
     return xp.linspace(start, stop, num, dtype=dtype, **kwargs)
 
 

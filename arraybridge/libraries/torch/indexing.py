@@ -16,6 +16,7 @@ import torch
 
 from ...array.indexing import axes_of, booleans_as_masks, set_apart, steps_of
 from ...conversion import convert
+from .promotion import in_range
 from .state import differentiated, transformed
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -62,6 +63,8 @@ def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
         if _is_there(native, key, value):
             return native
         value = value.clone()
+    elif isinstance(value, int | float | complex) and abs(value) > 6e4:
+        value = in_range(value, native.dtype)
     signed = _SIGNED.get(native.dtype)
     target = native
     if signed is not None:

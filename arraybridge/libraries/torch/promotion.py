@@ -6,8 +6,8 @@ uint16, uint32 and uint64 cannot be combined with most other types: issues 58489
 
 from __future__ import annotations
 
-import cmath
 import inspect
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -110,7 +110,7 @@ def _by_parts(plain: Function) -> Function:
     def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
         if not isinstance(x2, torch.Tensor):
             of_parts = x1.is_complex() or isinstance(x2, complex)
-            of_parts = of_parts and not (isinstance(x2, int) or cmath.isfinite(x2))
+            of_parts = of_parts and not abs(x2) < 1e4  # finite in every data type
         elif not isinstance(x1, torch.Tensor):
             of_parts = x2.is_complex() or isinstance(x1, complex)
         else:
@@ -131,6 +131,22 @@ def _tensor(x: Any, other: Any) -> Any:
     if not isinstance(x, KINDS) or not isinstance(other, torch.Tensor):
         return x
     return torch.asarray(x, dtype=torch.result_type(x, other), device=other.device)
+
+
+def in_range(value: Any, dtype: torch.dtype) -> Any:
+    """Round a Python number beyond a floating-point dtype as NumPy does, to infinity.
+
+    torch raises RuntimeError for these.
+    """
+    if value.__class__ is complex and dtype.is_complex:
+        return complex(in_range(value.real, dtype), in_range(value.imag, dtype))
+    if value.__class__ is complex or not _is_inexact(dtype):
+        return value
+    info = torch.finfo(dtype)
+    power = info.max / (2 - info.eps)
+    if abs(value) >= info.max + power * info.eps / 2:
+        return math.copysign(math.inf, value)
+    return float(max(min(value, info.max), -info.max))  # NaN stays
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, **kwargs: Any) -> torch.Tensor:

@@ -133,3 +133,16 @@ class TestTransformations:
         z = torch.tensor([complex(-torch.inf, torch.inf), 1.0])
         compiled = torch.compile(special, fullgraph=True, backend="eager")
         assert compiled(z)[0] == -1
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_numbers_beyond_a_dtype_are_rounded_as_by_a_cast(dtype):
+    most, half = torch.finfo(dtype).max, torch.finfo(dtype).eps / 4
+    for number in (most, most * (1 + half / 2), most * (1 + half), most * (1 + half * 2), 1e300):
+        for value in (number, -number):
+            x = xp.zeros(2, dtype=dtype)
+            x[0] = value
+            expected = torch.tensor(value, dtype=torch.float64).to(dtype)
+            assert x.native[0] == xp.full((), value, dtype=dtype).native == expected
+    x[1] = float("nan")
+    assert x.native[1].isnan()
