@@ -2,6 +2,7 @@
 
 import ctypes
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -109,6 +110,10 @@ def test_later_codes_are_metadata(name, fields, version):
         assert name in route.why
         with pytest.raises(ab.ConversionError, match=name):
             ab.convert(tensor, to)
+    api = dlpack.exchange_api(type(ab.from_dlpack(np.ones(2))))
+    if api is not None:  # there is the C extension
+        x = api.wrap(tensor)
+        assert (x.library, x.info.dtype, x.info.device) == ("dlpack", *wanted.values())
     assert managed.deleted == 0
     del tensor, x, route, info
     assert managed.deleted == 1
