@@ -5,7 +5,8 @@ write through an exported view would show in all of them, so exports are read-on
 not the buffer protocol, which keeps the Python object alive but not its memory: an in-place
 operation gives the object other memory, and the exported memory may be written or freed.
 
-Export evaluates a lazy array, which before has neither memory nor strides.
+Export evaluates a lazy array, which before has neither memory nor strides. Inside ``mx.grad`` that
+cuts the gradient: an array does not tell Python that MLX traces it.
 """
 
 from __future__ import annotations

@@ -24,6 +24,14 @@ from ..dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, 
 from ..ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
+try:  # what TensorFlow itself asks; its public interface does not tell
+    from tensorflow.python.ops.gradients_util import PossibleTapeGradientTypes as _gradient_types
+except ImportError:
+
+    def _gradient_types(tensors: Any) -> int:
+        return 0
+
+
 _NAMES = (*NATIVE, "bfloat16")
 _COPIED = frozenset(
     name
@@ -68,9 +76,14 @@ class TensorFlow(Library):
 
     def describe(self, x: tf.Tensor | tf.Variable) -> TensorInfo:
         x = _eager(x)
-        if not _on_host(x):
-            return TensorInfo.of_tensor(self.export(x), "tensorflow")
-        return NUMPY.describe(_view(x))._replace(library="tensorflow", readonly=True)
+        if _on_host(x):
+            info = NUMPY.describe(_view(x))._replace(library="tensorflow", readonly=True)
+        else:
+            info = TensorInfo.of_tensor(self.export(x), "tensorflow")
+        if _gradient_types([x]):  # of the tapes and accumulators that are active in this thread
+            why = "gradients are tracked and would be cut silently: pass tf.stop_gradient(x)"
+            return info._replace(refused=why, tracked=True)
+        return info
 
     def export(self, x: tf.Tensor | tf.Variable, stream: int | None = None) -> ManagedTensor:
         x = _eager(x)
@@ -121,7 +134,8 @@ class TensorFlow(Library):
 
     def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         in_order = axes == tuple(range(len(axes)))  # its only layout
-        return not info.device.host and in_order and super().can_cast(info, dtype, axes)
+        wanted = info.tracked or not info.device.host
+        return wanted and in_order and super().can_cast(info, dtype, axes)
 
     def astype(
         self, x: tf.Tensor | tf.Variable, dtype: DataType, axes: tuple[int, ...]

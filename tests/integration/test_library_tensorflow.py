@@ -7,6 +7,7 @@ tf = pytest.importorskip(
     "tensorflow", reason="TensorFlow is in the extra `heavy`, and has no wheels on some platforms"
 )
 import ml_dtypes  # noqa: E402 - TensorFlow brings it
+import torch  # noqa: E402
 
 import arraybridge as ab  # noqa: E402
 from arraybridge.dlpack import to_capsule  # noqa: E402
@@ -101,3 +102,32 @@ def test_symbolic_tensors_are_refused_with_the_remedy():
 
     traced(tf.constant([1.0]))
     assert len(refusals) == 1
+
+
+@pytest.mark.parametrize("mode", ["tape", "variable", "accumulator"])
+def test_gradients_are_not_cut(mode):
+    """By no call, while TensorFlow records; what it does not record is converted."""
+    start = tf.constant([1.0, 2.0])
+    before = ab.from_dlpack(start)
+    recording = tf.autodiff.ForwardAccumulator(start, start) if mode == "accumulator" else None
+    with recording or tf.GradientTape() as recorder:
+        if mode == "tape":
+            recorder.watch(start)
+        x = tf.Variable(start) if mode == "variable" else start
+        calls = [lambda to=to: ab.convert(x * x, to) for to in ("numpy", "torch", "jax", "pyarrow")]
+        calls += [lambda: ab.convert(x, "numpy", copy=True), lambda: ab.adapt("numpy")(np.sin)(x)]
+        calls += [lambda: ab.tree.convert([x], "numpy"), lambda: ab.copyto(np.ones(2, "f4"), x)]
+        if mode != "variable":
+            calls += [lambda: np.asarray(before), lambda: torch.from_dlpack(before)]
+        for call in calls * 2:
+            with pytest.raises(ab.ConversionError, match=r"gradients .* tf\.stop_gradient\(x"):
+                call()
+        assert ab.explain(x, "numpy").kind == "refuse"
+        assert ab.convert(tf.stop_gradient(x * x), "numpy").tolist() == [1, 4]
+        assert ab.convert(tf.argmax(x), "numpy") == 1
+        wide = ab.convert(ab.adapt("tensorflow")(tf.square)(x), "tensorflow", dtype="float64")
+    if mode == "accumulator":
+        assert recorder.jvp(wide).numpy().tolist() == [2, 8]
+    else:
+        assert recorder.gradient(wide, x).numpy().tolist() == [2, 4]
+    assert ab.convert(x * x, "numpy").tolist() == [1, 4]
