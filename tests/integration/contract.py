@@ -61,6 +61,10 @@ class LibraryContract:
             pytest.skip("another version than the pinned one")
         assert self.accepts.tested == installed
 
+    def test_only_tvm_numbers_cpus(self):
+        route = ab.explain(self.array(), self.name, device="cpu:1")
+        assert (route.kind == "refuse") == (self.name != "tvm_ffi")
+
     @pytest.mark.parametrize("dtype", NUMBERS)
     def test_each_dtype_there_and_back(self, dtype):
         array = numbers(dtype, SHAPE)
