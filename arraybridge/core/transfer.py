@@ -16,7 +16,7 @@ from .copiers import Copier, DeviceCopy, allocates, check_made, copier_for, on_h
 from .kernel import ON_CUDA, no_driver
 from .library import Library
 from .records import ConversionError, TensorInfo
-from .registry import library_named
+from .registry import computing_on, library_named
 
 
 class Transfer(NamedTuple):
@@ -120,6 +120,8 @@ def transfer_for(
         if type(source).to_host is Library.to_host:
             why = no_driver() if info.device.type in ON_CUDA else None
             remedy = why or "convert them to a library that computes there first"
+            if not computing_on(str(info.device).partition(":")[0]):
+                remedy = "copy them to the CPU with the library that made them"
             return f"{source.name} arrays on {info.device} cannot be fetched: {remedy}"
         return Transfer(f"{source.name}'s own copy to the host", _fetched, *ends, compact)
     if source is target or moves(source, place):

@@ -110,6 +110,9 @@ def test_later_codes_are_metadata(name, fields, version):
         assert name in route.why
         with pytest.raises(ab.ConversionError, match=name):
             ab.convert(tensor, to)
+        if "device" in fields:
+            assert "with the library that made" in route.why
+            assert "with the library that made" in ab.explain(x, to, device="cpu").why
     api = dlpack.exchange_api(type(ab.from_dlpack(np.ones(2))))
     if api is not None:  # there is the C extension
         x = api.wrap(tensor)
