@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dlpack
 from .core.library import Library
-from .core.records import ConversionError, Route, TensorInfo, amended, of_native
+from .core.records import ConversionError, Route, TensorInfo, amended
 from .core.registry import KNOWN, RECORDS, TypeRecord, library_named
 from .core.request import Cast, Request, request_of
 from .core.table import MOST, Entry, entry_of, front
@@ -227,8 +227,8 @@ def explained(x: Any, entry: Entry | Deferred | Unwrapped) -> Route:
     route = inner.plan(array)
     if array is not x and inner.source is inner.target and route.kind == "view":
         route = amended(route, why=f"it is inside the {type(x).__name__}")
-    if route.kind == "refuse" and hasattr(type(x), "__arraybridge__"):
-        route = amended(route, why=of_native(route.why))
+    if route.kind == "refuse" and isinstance(entry, Unwrapped):
+        route = amended(route, why=entry.restated(route.why, x, array))
     return route
 
 
@@ -236,10 +236,10 @@ class Unwrapped:
     """Conversions of objects that stand for arrays: an Array, a protocol's object, a frame."""
 
     def __init__(self, kind: type, target: Library, request: Request) -> None:
-        from .protocols.from_object import as_source
+        from .protocols.from_object import as_source, restated
 
         self.target, self.request, self._as_source = target, request, as_source
-        self._is_array = hasattr(kind, "__arraybridge__")
+        self.restated = restated
 
     def opened(self, given: Any, looking: bool = False) -> tuple[Any, Entry]:
         """Return the array to convert and the entry of its type."""
@@ -256,9 +256,9 @@ class Unwrapped:
         try:
             return entry.run(x)
         except ConversionError as error:
-            if not self._is_array or error.route is None or error.route.kind != "refuse":
+            if error.route is None or error.route.kind != "refuse":
                 raise
-            why = of_native(error.route.why)
+            why = self.restated(error.route.why, given, x)
             raise ConversionError(why, error.route._replace(why=why)) from None
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from .core.copiers import copier_for, no_copy, resolved, stream_of
 from .core.kernel import NoKernel, compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
 from .core.library import Library, described_with_booleans
-from .core.records import ConversionError, TensorInfo, of_native, pending_reason
+from .core.records import ConversionError, TensorInfo, pending_reason
 from .core.registry import KNOWN, RECORDS, library_of_type
 from .core.request import Request
 from .core.table import OBSERVERS, entry_of, front, notify_copy
 from .dlpack import Tensor
 from .layout import in_bytes, may_overlap_itself, span
 from .protocols.from_object import LIBRARY as PROTOCOL
-from .protocols.from_object import as_source
+from .protocols.from_object import as_source, restated
 
 _CONTIGUOUS = object()  # the key of its entries
 
@@ -186,8 +186,10 @@ def _write(out: Any, x: Any, name: str) -> None:
     wanted = out_library.describe(into)
     canonical = out_library.accepts.canonical_booleans
     info = described_with_booleans(library, x) if canonical else library.describe(x)
-    if wanted.refused or info.refused:
-        wanted, info = _told_of(out, wanted), _told_of(given, info)
+    if info.refused:
+        raise ConversionError(restated(info.refused, given, x))
+    if wanted.refused:
+        raise _unwritable(name, restated(wanted.refused, out, into))
     _check_fit(wanted, info, name)
     if OBSERVERS:
         call = "copyto" if name == "dst" else "contiguous(out=)"
@@ -239,12 +241,17 @@ def _write_off_host(
 def _destination(out: Any, name: str) -> tuple[Any, Library]:
     """Return the destination and its library; refuse one whose writes nobody would see."""
     found: Any
+    kind = type(out)
     try:
         found, library = as_source(out, shared=True)
     except TypeError as error:
+        remedy = "make it an array first"
+        if hasattr(kind, "trainable"):  # a variable of Keras
+            remedy = f"pass the array to its own {name}.assign(...)"
+        elif hasattr(kind, "shape") and hasattr(kind, "__setitem__"):  # a file, a reference of JAX
+            remedy = f"assign through its library, {name}[...] = ..."
         why = str(error).partition(": pass ")[0]
-        raise TypeError(f"{name} cannot be written: {why}; make it an array first") from None
-    kind = type(out)
+        raise TypeError(f"{name} cannot be written: {why}; {remedy}") from None
     if isinstance(out, np.generic):
         why = "a NumPy scalar is immutable"
     elif (
@@ -256,14 +263,11 @@ def _destination(out: Any, name: str) -> tuple[Any, Library]:
         why = f"{kind.__qualname__} exports a copy"
     else:
         return found, library
-    raise ConversionError(f"{name} cannot be written: {why}; make it an array first")
+    raise _unwritable(name, f"{why}; make it an array first")
 
 
-def _told_of(given: Any, info: TensorInfo) -> TensorInfo:
-    """Restate a refusal of a native array for the Array that was passed, if one was."""
-    if info.refused is None or not hasattr(type(given), "__arraybridge__"):
-        return info
-    return info._replace(refused=of_native(info.refused))
+def _unwritable(name: str, why: str) -> ConversionError:
+    return ConversionError(f"{name} cannot be written: {why}")
 
 
 _FIT = {
@@ -275,13 +279,11 @@ _FIT = {
 
 def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
     source = "src" if name == "dst" else "x"
-    if info.refused:
-        raise ConversionError(info.refused)
     for what, rule in _FIT.items():
         ours, theirs = getattr(wanted, what), getattr(info, what)
         if ours != theirs and not (what == "device" and ours.host and theirs.host):
             raise ConversionError(f"{name} has {what} {ours}, but {source} has {theirs}: {rule}")
-    why = wanted.refused
+    why = None
     if wanted.readonly:
         why = "it is read-only"
     elif wanted.pending:
@@ -290,7 +292,7 @@ def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
         why = f"several of its elements share memory (strides {wanted.strides})"
     if why:
         new = f"arraybridge.convert({source}, 'numpy', copy=True)"
-        raise ConversionError(f"{name} cannot be written: {why}; or make a new array, {new}")
+        raise _unwritable(name, f"{why}; or make a new array, {new}")
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:

@@ -25,7 +25,7 @@ _dlpack_dtypes: dict[np.dtype[Any], DataType] = {np.dtype(n): DataType.named(n) 
 _numpy_dtypes: dict[DataType, np.dtype[Any]] = {v: k for k, v in _dlpack_dtypes.items()}
 
 
-def _extended_dtype(name: str) -> np.dtype[Any] | None:
+def extended_dtype(name: str) -> np.dtype[Any] | None:
     """Return the dtype of ml_dtypes with a name; None if it, or ml_dtypes, is missing."""
     try:
         import ml_dtypes
@@ -45,7 +45,7 @@ def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
         return found
     if dtype.name not in EXTENDED:
         raise TypeError(f"NumPy has no dtype for {dtype}")
-    found = _extended_dtype(dtype.name)
+    found = extended_dtype(dtype.name)
     if found is None:
         raise ImportError(f"{dtype} in NumPy needs ml_dtypes: pip install ml_dtypes")
     _numpy_dtypes[dtype] = found
@@ -56,7 +56,7 @@ def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
 def dlpack_dtype(dtype: np.dtype[Any]) -> DataType | None:
     """Return the DLPack data type of a native-endian NumPy dtype, or None."""
     found = _dlpack_dtypes.get(dtype)
-    if found is None and dtype.name in EXTENDED and dtype == _extended_dtype(dtype.name):
+    if found is None and dtype.name in EXTENDED and dtype == extended_dtype(dtype.name):
         found = _dlpack_dtypes[dtype] = DataType.named(dtype.name)
         _numpy_dtypes[found] = dtype
     return found

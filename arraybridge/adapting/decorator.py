@@ -224,7 +224,7 @@ class Adapted:
         else:
             error.add_note(
                 "adapt(differentiable=True) passes gradients between PyTorch and JAX, and "
-                "adapt(callback=...) JAX's tracers: see docs/adapting.md."
+                "adapt(callback=...) JAX's tracers: see help(arraybridge.adapt)."
             )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

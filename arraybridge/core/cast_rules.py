@@ -14,7 +14,7 @@ import numpy as np
 from ..dlpack import DataType, DataTypeCode
 from ..dlpack.types import BY_NAME
 from ..suggest import did_you_mean
-from .registry import library_of_package
+from .registry import library_of_package, package_of
 
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe", "same_value"]
 CASTINGS: tuple[str, ...] = get_args(Casting)
@@ -62,11 +62,22 @@ def _read(dtype: Any) -> DataType:
     if dtype is None or (hasattr(dtype, "shape") and not isinstance(dtype, np.dtype | type)):
         raise _no_dtype(dtype)
     library = library_of_package(dtype if isinstance(dtype, type) else type(dtype))
-    found = None if library is None else library.data_type(dtype)
+    found = of_column(dtype) if library is None else library.data_type(dtype)
     found = found or _of_numpy(dtype)
     if found is None:
         raise _no_dtype(dtype)
     return found
+
+
+def of_column(dtype: Any) -> DataType | None:
+    """Return the type of a pandas or polars data type, or None."""
+    if package_of(dtype if isinstance(dtype, type) else type(dtype)) not in ("pandas", "polars"):
+        return None
+    inner = getattr(dtype, "numpy_dtype", None)  # pandas' nullable ones, and those of Arrow
+    if inner is not None:
+        return _of_numpy(inner)
+    name = str(dtype).lower()
+    return BY_NAME.get("bool" if name == "boolean" else name)
 
 
 def _of_numpy(dtype: Any) -> DataType | None:
@@ -108,7 +119,7 @@ def allowed(given: DataType, wanted: DataType, casting: str) -> bool:
         return False
     if given.name in _NATIVE and wanted.name in _NATIVE:
         return bool(np.can_cast(given.name, wanted.name, casting))  # type: ignore[arg-type]
-    return _keeps(given, wanted) or (casting == "same_kind" and _same_kind(given, wanted))
+    return keeps(given, wanted) or (casting == "same_kind" and _same_kind(given, wanted))
 
 
 _BOOL, _UINT, _INT, _FLOAT, _COMPLEX = range(5)
@@ -131,8 +142,10 @@ def _same_kind(given: DataType, wanted: DataType) -> bool:
     return kind_of_numbers(given) <= kind_of_numbers(wanted)
 
 
-def _keeps(given: DataType, wanted: DataType) -> bool:
+def keeps(given: DataType, wanted: DataType) -> bool:
     """Whether a type is known to have all values of another: float32 has those of small types."""
+    if given == wanted:
+        return True
     ours, theirs = kind_of_numbers(given), kind_of_numbers(wanted)
     if not _same_kind(given, wanted) or given.lanes != 1:
         return False

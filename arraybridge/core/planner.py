@@ -417,6 +417,8 @@ def _too_large(s: TensorInfo, accepts: Accepts, copy: bool | None) -> str | None
 
 def _missing_dtype(name: str, accepts: Accepts) -> str:
     remedy = accepts.remedies.get(name) or accepts.remedies.get("")
+    if not accepts.dtypes and remedy:  # it is not for the data type
+        return f"{accepts.library} {remedy}"
     return f"{accepts.library} has no {name}" + (
         f": {remedy}" if remedy else ": pass another data type by dtype="
     )

@@ -443,9 +443,9 @@ class Edge(NamedTuple):
     copies: bool = False
 
 
-def of_native(why: str) -> str:
-    """Restate a remedy for a native array ``x`` for an Array ``x``."""
-    return re.sub(r"\bx(?=[.,)\[])", "x.native", why)
+def of_native(why: str, native: str = "x.native") -> str:
+    """Restate a remedy for a native array ``x`` for the Array or object ``x`` that it is in."""
+    return re.sub(r"\bx(?=[.,)\[])", native, why)
 
 
 def first_line(error: Exception) -> str:

@@ -42,7 +42,7 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
     >>> ab.register_library(Unfinished())
     Traceback (most recent call last):
         ...
-    TypeError: library 'unfinished' (Unfinished) lacks accepts, owns: see docs/extending.md
+    TypeError: library 'unfinished' (Unfinished) lacks accepts, owns: see help(arraybridge.Library)
     >>> class Numbers(ab.Library):
     ...     name = "numbers"
     ...     accepts = ab.Accepts(library="numbers", tested="1.0", dtypes=frozenset({"float64"}))
@@ -73,7 +73,8 @@ def check(library: Any) -> None:
     missing = [part for part in _INDISPENSABLE if getattr(cls, part) is getattr(Library, part)]
     if missing:
         raise TypeError(
-            f"library {name!r} ({cls.__name__}) lacks {', '.join(missing)}: see docs/extending.md"
+            f"library {name!r} ({cls.__name__}) lacks {', '.join(missing)}: see "
+            "help(arraybridge.Library)"
         )
     if name in RESERVED:
         raise ValueError(f"{name!r} has another meaning in arraybridge: choose another name")

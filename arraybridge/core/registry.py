@@ -296,7 +296,8 @@ def known_name(to: object) -> str:
     """
     if not isinstance(to, (str, ModuleType)):
         raise TypeError(
-            f"`to` must be the name of a library or its module, after the array; got {to!r}"
+            "the array comes first, and then the name of a library or its module: "
+            f"convert(x, 'torch'); got a {type(to).__name__} as the library"
         )
     name = to if isinstance(to, str) else to.__name__
     if not isinstance(to, str) and name not in _registered:

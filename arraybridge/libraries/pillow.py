@@ -145,8 +145,8 @@ _NO_CHANNELS = Pillow.accepts._replace(
     dtypes=frozenset(),
     copied=frozenset(),
     remedies={
-        "": "a third axis of its images, the last, has 2, 3 or 4 channels of uint8; move the "
-        "channels there, or convert each"
+        "": "has no image of this shape and data type: a third axis, the last, has 2, 3 or 4 "
+        "channels of uint8; move the channels there, or pass one of them, x[..., 0]"
     },
 )
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.cast_rules import keeps, of_column
 from ..core.library import Library
 from ..core.records import (
     NO_DTYPE,
@@ -126,21 +127,24 @@ def _frame(rows: int, columns: tuple[tuple[Any, Any, Library], ...]) -> Frame:
         if why is None and info.ndim != 1:
             why = f"it is an array of {info.ndim} axes: convert it by itself"
         if why is not None:
-            return Frame(rows, columns, refused=f"column {label!r}: {why}")
+            return Frame(rows, columns, info.dtype, f"column {label!r}: {why}")
         labels.setdefault(info.dtype, label)
     if not labels:
         return Frame(rows, columns, refused="a frame without columns has no data type")
     if len(labels) == 1:
         return Frame(rows, columns, next(iter(labels)))
     some = ", ".join(f"{label!r} {dtype.name}" for dtype, label in labels.items())
-    common = np.result_type(*(dtype.name for dtype in labels)).name
-    why = f"the columns have several data types ({some}), and a matrix has one"
-    return Frame(rows, columns, refused=f"{why}: pass dtype={common!r}", mixed=True)
+    common = DataType.named(np.result_type(*(dtype.name for dtype in labels)).name)
+    why = f"the columns have several data types ({some}), and a matrix has one: "
+    why += f"pass dtype={common.name!r}"
+    if not all(keeps(dtype, common) for dtype in labels):
+        why += ", casting='same_value', which raises if a number would change"
+    return Frame(rows, columns, common, why, mixed=True)
 
 
 def refused(x: Any, why: str) -> tuple[Frame, Library]:
     """Return what a column converts as that no tensor holds."""
-    return Frame(len(x), refused=why), LIBRARY
+    return Frame(len(x), dtype=of_column(x.dtype) or NO_DTYPE, refused=why), LIBRARY
 
 
 def nulls(count: int, length: int) -> str:
@@ -151,9 +155,12 @@ def nulls(count: int, length: int) -> str:
 
 def no_numbers(what: str) -> str:
     """Return why a column of text, dates and the like is refused."""
-    return (
-        f"{what} is not a tensor dtype: make it numbers first, such as the integers of dates, the "
-        "codes of categories and text, the elements of lists"
+    objects = what.lower().endswith("object")
+    return f"{what} is not a tensor dtype: " + (
+        "stack its arrays or numbers, arraybridge.asarray([*x], like='numpy')"
+        if objects
+        else "make it numbers first, such as the integers of dates, the codes of categories and "
+        "text, the elements of lists"
     )
 
 

@@ -5,7 +5,6 @@ Objects that support DLPack, an array interface or the buffer protocol, and bare
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from operator import index
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.library import Library
-from ..core.records import Accepts, ConversionError, TensorInfo
+from ..core.records import Accepts, ConversionError, TensorInfo, of_native
 from ..core.registry import RECORDS, library_named
 from ..core.table import relabelled
 from ..dlpack import (
@@ -176,6 +175,14 @@ def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tupl
     raise refusal or no_array(x, to)
 
 
+def restated(why: str, given: Any, array: Any) -> str:
+    """Restate remedies for an array ``x`` for the object ``x`` that it was found in."""
+    if hasattr(type(given), "__arraybridge__"):
+        return of_native(why)
+    inside = array is not given and type(array) is np.ndarray
+    return of_native(why, "numpy.asarray(x)") if inside else why
+
+
 def _check_whole(x: Any) -> None:
     objection = lost(x)
     if objection is not None:
@@ -211,7 +218,9 @@ def _of_buffer(x: Any) -> np.ndarray | None:
     try:
         return np.asarray(buffer)  # so that bytes are numbers, not text
     except ValueError as error:  # such as pointers of ctypes
-        remedy = "x.contents" if hasattr(x, "contents") else "its bytes, memoryview(x).cast('B')"
+        remedy = (
+            "x.contents" if hasattr(x, "contents") else "its bytes, numpy.frombuffer(x, 'uint8')"
+        )
         raise ConversionError(
             f"the buffer of {type(x).__name__} has the format {buffer.format!r}, for which NumPy "
             f"has no dtype: pass {remedy}"
@@ -222,7 +231,7 @@ def _of_array(x: Any) -> np.ndarray:
     made = x.__array__()
     objection = lost(made) if isinstance(made, np.ndarray) else None
     if objection is not None:
-        raise ConversionError(re.sub(r"\bx\b", "x.__array__()", objection))
+        raise ConversionError(of_native(objection, "x.__array__()"))
     return np.asarray(made)
 
 

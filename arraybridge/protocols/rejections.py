@@ -21,6 +21,8 @@ _LABELS = "its values without the dimensions' names, x.data"
 _CHUNKS = ("chunks", "chunking", "chunk_layout")  # of Zarr and h5py, netCDF4, TensorStore
 #: What to pass instead of an object: the first whose attribute its class has.
 _REMEDIES = (
+    ("ragged_rank", "a concrete array: it stands for one in a Keras model that is being built"),
+    ("counts", "x.values()"),  # histograms
     ("to_dataarray", "x.to_dataarray().data"),  # xarray
     ("sizes", _LABELS),
     ("snapshot", "x.snapshot()"),  # awkward

@@ -49,12 +49,12 @@ def taking_any(
         kind = type(x)
         known = library_of_type(kind) is not None or is_capsule(x) or is_frame(kind)
         if not (known or isinstance(x, Array) or any(hasattr(kind, n) for n in _PROTOCOLS)):
-            if hasattr(kind, "__jax_array__"):
-                return x  # the library knows the object
+            if library == "jax" and hasattr(kind, "__jax_array__"):
+                return x  # it knows the object
             try:
                 x, _ = as_source(x, shared=copy is False, computed=True)
             except TypeError:
-                if is_arraylike(kind):
+                if is_arraylike(kind) or hasattr(kind, "__torch_function__"):  # also fx.Proxy
                     raise
                 return x  # the library raises
         cast = None if dtype is None else cast_of(dtype, "unsafe")

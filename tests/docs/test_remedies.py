@@ -1,6 +1,9 @@
 """A message that names code to pass instead: the code runs as written, and its result converts."""
 
+import array
+import ctypes
 import re
+import types
 
 import numpy as np
 import pytest
@@ -8,12 +11,62 @@ import pytest
 import arraybridge as ab
 from tests.support.optional import optional
 
-jax, torch = optional("jax"), optional("torch")
+jax, ml_dtypes, torch = optional("jax"), optional("ml_dtypes"), optional("torch")
 
 
 def _text(dtype, shape):
     return np.full(shape, "1", dtype)
 
+
+class Struct(ctypes.Structure):
+    _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_double))
+
+
+class Masked:
+    """Has a mask, and its numbers."""
+
+    data, mask = np.arange(3.0), np.array([True, False, True])
+    __array_interface__ = data.__array_interface__
+
+
+class Measured:
+    """Has a unit, a value only if it is a scalar, and its numbers, as scipp's variables."""
+
+    values, unit = np.arange(3.0), "m"
+    __array_interface__ = values.__array_interface__
+
+    @property
+    def value(self):
+        raise RuntimeError("Expected a scalar")
+
+
+class Fills:
+    """Makes a masked array."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ma.array([1.0, 2.0], mask=[0, 1])
+
+
+class Histogram:
+    """Has the methods of boost-histogram's."""
+
+    def counts(self):
+        return np.ones(2)
+
+    values = counts
+
+    def to_numpy(self):
+        return np.ones(2), np.ones(3)
+
+
+def _ref():
+    return jax.new_ref(jax.numpy.ones(3))
+
+
+C_TYPES = (ctypes.c_wchar, ctypes.c_char, ctypes.c_longdouble, ctypes.c_void_p,
+           ctypes.POINTER(ctypes.c_int))  # fmt: skip
+SAVED = [np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "float8_e4m3fn")]
+DAYS = np.array([5, 6], "M8[D]").astype("M8[s]")
 
 # Refused arrays, and the library that they are converted to.
 ROWS = [
@@ -35,6 +88,20 @@ ROWS = [
     (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8), "numpy"),
     (lambda: torch._efficientzerotensor((3, 4)), "numpy"),
     (lambda: jax.random.key(0), "numpy"),
+    (lambda: np.array([[1, 2], [3]], object), "torch"),
+    (lambda: np.array([np.ones(2), torch.ones(3)], object)[::-1], "torch"),
+    (lambda: np.array([1, 2 + 1j, None], object)[:2], "torch"),
+    (lambda: np.array([2**62 + 1, 3], object), "torch"),
+    *((lambda d=d: np.ones((2, 4), d).view(f"V{d.itemsize}")[:, ::2], "torch") for d in SAVED),
+    (lambda: np.zeros((4, 4, 1), np.uint8), "pillow"),
+    (lambda: (Struct * 3)(), "torch"),
+    (lambda: Struct(), "torch"),
+    *((lambda c=c: (c * 3)(), "torch") for c in C_TYPES),
+    (lambda: ctypes.pointer(ctypes.c_int(3)), "torch"),
+    (lambda: array.array("u", "abc"), "torch"),
+    (lambda: types.SimpleNamespace(__array_interface__=DAYS.__array_interface__), "torch"),
+    *((make, "torch") for make in (Masked, Measured, Histogram, _ref)),
+    (lambda: Fills(), "numpy"),
 ]
 #: Code in a message: a call with x in it, or an attribute of x.
 CODE = re.compile(
@@ -65,6 +132,7 @@ def carried_out(code, x, **names):
     "ignore:.*quantiz",
     "ignore:Sparse CSR tensor support",
     "ignore:ComplexHalf support",
+    "ignore:A builtin ctypes object",
 )
 @pytest.mark.parametrize(("make", "to"), ROWS)
 def test_the_remedy_works_as_it_is_written(make, to):
@@ -89,3 +157,55 @@ def test_remedies_of_tensorflow():
     ):
         for code in CODE.findall(refusal(x, "numpy")):
             ab.convert(carried_out(code, x, tf=tf), "torch")
+
+
+@pytest.mark.heavy
+def test_remedies_of_columns_and_frames():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    big = {"a": pd.array([1, 2], "Int32"), "b": [2**53 + 1, 3], "c": np.array([1, 2], "u8")}
+    for x in (
+        pd.Series([torch.ones(2), torch.ones(2)]),
+        pl.Series([torch.ones(2), torch.ones(2)], dtype=pl.Object),
+        pd.DataFrame({"a": big["a"], "b": big["b"]}),
+        pd.DataFrame({"a": [1.0, 2.5], "b": [2**53, 3]}),
+    ):
+        why = refusal(x, "torch")
+        for code in CODE.findall(why):
+            assert ab.convert(carried_out(code, x), "torch").shape == (2, 2)
+        terms = dict(re.findall(r"(dtype|casting)='(\w+)'", why))
+        assert not terms or ab.convert(x, "numpy", **terms).tolist() == x.to_numpy().tolist()
+    why = refusal(pd.DataFrame(big), "torch")  # no type has all of int64 and uint64
+    terms = dict(re.findall(r"(dtype|casting)='(\w+)'", why))
+    with pytest.raises(ab.ConversionError, match="9007199254740993 at index"):
+        ab.convert(pd.DataFrame(big), "torch", **terms)
+
+
+@pytest.mark.heavy
+def test_remedies_of_keras(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    keras = pytest.importorskip("keras")
+    x = keras.Variable(np.ones(3, "f4"))
+    assert (
+        ab.convert(carried_out(*CODE.findall(refusal(x, "numpy")), x), "torch").tolist() == [1] * 3
+    )
+    assert ab.asarray(x, like="torch").tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match=r"pass the array to its own dst.assign\(...\)$"):
+        ab.copyto(x, np.zeros(3, "f4"))
+    x.assign(np.zeros(3, "f4"))
+    assert not CODE.findall(refusal(keras.KerasTensor((2,)), "numpy"))
+    for call in (ab.asarray, lambda y, like: ab.tree.convert([y], like)):
+        with pytest.raises((TypeError, ValueError)):
+            call(keras.KerasTensor((2,)), like="torch")
+
+
+def test_remedies_of_destinations():
+    ref = _ref()
+    with pytest.raises(TypeError, match=r"assign through its library, dst\[...\] = ...$"):
+        ab.copyto(ref, np.zeros(3, "f4"))
+    ref[...] = np.zeros(3, "f4")
+    with pytest.raises(TypeError, match=r"the array comes first.*convert\(x, 'torch'\)"):
+        ab.convert("torch", np.ones(3))
+    proxy = torch.fx.Proxy(torch.fx.Graph().placeholder("x"))
+    for call in (ab.convert, lambda y, to: ab.asarray(y, like=to)):
+        with pytest.raises(TypeError, match=r"torch.Proxy is not an array: expected"):
+            call(proxy, "numpy")

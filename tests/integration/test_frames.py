@@ -171,6 +171,36 @@ def test_what_no_tensor_holds_is_refused(what):
             assert why.startswith("column 'b': ") == (each is frame)
 
 
+def test_a_refused_column_has_its_data_type():
+    for x in (pd.Series([1, None], dtype="Int64"), pl.Series([1, None]), pa.array([1, None])):
+        assert ab.inspect(x).dtype_name == "int64"
+    assert ab.inspect(pd.DataFrame({"a": pd.array([1, None], "Int8")})).dtype_name == "int8"
+    with pytest.raises(ab.ConversionError, match="dst cannot be written: the columns have several"):
+        ab.copyto(pd.DataFrame({"a": [1.0], "b": [1]}), np.ones((1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [
+        *((each, each.__name__.lower()) for each in (pl.Float64, pl.Float32, pl.Int8, pl.UInt64)),
+        (pl.Float64(), "float64"),
+        (pl.Boolean, "bool"),
+        (pd.Int16Dtype(), "int16"),
+        (pd.BooleanDtype(), "bool"),
+        (pd.ArrowDtype(pa.float32()), "float32"),
+        (pa.float64(), "float64"),
+    ],
+)
+def test_data_types_of_columns_are_data_types(dtype, name):
+    assert ab.convert(np.ones(2), "numpy", dtype=dtype, casting="unsafe").dtype == name
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Date(), pd.CategoricalDtype(), pd.StringDtype()])
+def test_data_types_of_no_numbers_are_refused(dtype):
+    with pytest.raises(TypeError, match="dtype must be a data type"):
+        ab.convert(np.ones(2), "numpy", dtype=dtype)
+
+
 def test_what_one_instance_is_says_nothing_of_the_next():
     """What opens a class is kept; each of its instances is looked at."""
     whole, holes = pl.Series([1.0, 2.0]), pl.Series([1.0, None])

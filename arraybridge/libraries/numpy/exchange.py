@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from math import prod
+from numbers import Number
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from ...ndarrays import (
     PLAIN,
     address_of,
     dlpack_dtype,
+    extended_dtype,
     numpy_dtype,
 )
 
@@ -46,7 +48,12 @@ _made: Any = tuple.__new__
 _BYTES = "numpy.frombuffer(x.tobytes(), '{}')"
 
 
-def _refusal(dtype: np.dtype) -> str:
+#: The data types of ml_dtypes, by their size, that `numpy.save` most likely stored as bytes.
+_SAVED = {1: "float8_e4m3fn", 2: "bfloat16"}
+
+
+def _refusal(x: np.ndarray) -> str:
+    dtype = x.dtype
     if dtype.names:
         return (
             f"a structured dtype ({dtype}) has no DLPack type: convert its fields one by one, "
@@ -54,7 +61,7 @@ def _refusal(dtype: np.dtype) -> str:
         )
     integers = "x.view('int64')" if dtype.isnative else "x.astype('int64')"
     remedy = {
-        "O": "pass its numbers in one dtype, x.astype('float64')",
+        "O": _of_objects(x) if dtype.kind == "O" else "",
         "M": f"pass its integers, {integers}",
         "m": f"pass its integers, {integers}",
         "U": f"encode it, or pass its code points, {_BYTES.format('uint32')}",
@@ -63,7 +70,21 @@ def _refusal(dtype: np.dtype) -> str:
         "T": "convert it to fixed-width text first, numpy.array(x.tolist())",
         "c": "pass x.astype('complex128'), which rounds",
     }.get(dtype.kind, "pass x.astype('float64'), which rounds")
+    saved = _SAVED.get(dtype.itemsize) if dtype.kind == "V" else None
+    if saved and extended_dtype(saved) is not None:  # by its name from now on
+        remedy += f"; or, if it was saved as {saved}, pass x.view({saved!r})"
     return f"NumPy's dtype {dtype} has no DLPack type: {remedy}"
+
+
+def _of_objects(x: np.ndarray) -> str:
+    """Return what to pass instead of an array of Python objects, by the first ones."""
+    some = x.flat[:1000].tolist()
+    if all(y is None or isinstance(y, Number | np.bool_) for y in some):
+        kind = np.array(some).dtype.name if some else "float64"
+        return f"pass its numbers in one dtype, x.astype({kind if kind in NATIVE else 'float64'!r})"
+    if all(hasattr(y, "__len__") and not isinstance(y, str | bytes) for y in some):
+        return "its elements are arrays or lists: pass each by itself, numpy.asarray(x.flat[0])"
+    return "make numbers of its objects first"
 
 
 #: Objects that show another object's memory, and the attribute that has it.
@@ -143,7 +164,7 @@ class NumPy(Library):
             pending = ("byteorder",)
         kind = dlpack_dtype(dtype)
         if kind is None:
-            refused, kind = refused or _refusal(x.dtype), NO_DTYPE
+            refused, kind = refused or _refusal(x), NO_DTYPE
         shape = x.shape
         steps, whole = in_elements(shape, x.strides, dtype.itemsize or 1)
         if not whole:

@@ -54,7 +54,7 @@ def _unregister():
 @pytest.mark.parametrize(
     ("library", "message"),
     [
-        (Bare(), r"library 'bare' \(Bare\) lacks accepts, owns: see docs/extending.md"),
+        (Bare(), r"library 'bare' \(Bare\) lacks accepts, owns: see help\(arraybridge.Library\)"),
         (Blind(), r"library 'blind' \(Blind\) lacks owns: see"),
         (ab.Library(), "Library has no name"),
         ("numpy", "takes an instance of an arraybridge.Library, got 'numpy'"),
