@@ -77,13 +77,25 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     return found
 
 
-class Node(NamedTuple):
-    """One container: the keys of its children, the children, and a function that builds another."""
+class Node:
+    """One container: the keys of its children, the children, and a function that builds another.
 
-    tree: Any
-    keys: Iterable[Any]
-    children: list[Any]
-    build: Callable[[list[Any]], Any]
+    When a whole tree is taken apart, `path` is the container's own, and `parts` has the Nodes of
+    those children that are containers, and None for leaves.
+    """
+
+    __slots__ = ("build", "children", "keys", "parts", "path", "tree")
+
+    def __init__(
+        self,
+        tree: Any,
+        keys: Iterable[Any],
+        children: list[Any],
+        build: Callable[[list[Any]], Any],
+    ) -> None:
+        self.tree, self.keys, self.children, self.build = tree, [*keys], children, build
+        self.path: tuple[Any, ...] = ()
+        self.parts: list[Node | None] = []
 
 
 def node_of(tree: Any) -> Node | None:

@@ -13,22 +13,22 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import repeat
 from operator import is_not
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .array.array_types import RECOGNIZED, is_data, lazy_library, unwrapped
 from .columns import columns
-from .conversion import convert as convert_array
+from .conversion import entry_of_call, inspect
 from .conversion import explain as explain_array
-from .conversion import inspect
 from .core.records import ConversionError, Route, outcome
 from .core.registry import RECORDS, library_named, library_of_type
 from .core.request import request_of
-from .dlpack import is_capsule
+from .native.pyapi import CapsuleType
 from .pytree import CONTAINERS, Node, node_of
 
 if TYPE_CHECKING:
@@ -106,38 +106,42 @@ def convert(
     >>> half["dense"]["kernel"].dtype, half["step"]
     (dtype('float16'), 7)
     """
-    options = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
-    target = library_named(to)
-    found = _found(tree, to, dtype, order, False, casting=casting, **options)
-    made: dict[Any, Any] = {}
-    refused: dict[Any, str] = {}
+    target, opened = library_named(to), _Opened(tree)
+    common = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
+    firsts, runs = _found(opened, to, dtype, order, casting=casting, **common)
+    made: list[Any] = []
+    refused: dict[int, str] = {}
     capsules = []  # which a conversion consumes: not before all else is converted
-    for leaf in found:
-        if leaf.key is None or leaf.key in made or leaf.key in refused:
+    for at, (x, first, run) in enumerate(zip(opened.leaves, firsts, runs, strict=False)):
+        if first != at:
+            made.append(x if first is None else made[first])
             continue
         try:
-            if is_capsule(leaf.x) and leaf.x is not tree:
-                made[leaf.key] = route = explain_array(leaf.x, to, **leaf.options)
+            if type(x) is CapsuleType and x is not tree:
+                route = explain_array(x, to, **run.options)
                 if route.kind == "refuse":
                     raise ConversionError(route.why, route)
-                capsules.append(leaf)
+                capsules.append((at, x, run))
+                made.append(None)
             else:
-                made[leaf.key] = convert_array(leaf.x, to, **leaf.options)
+                made.append(run[type(x)](x))
         except _ERRORS as error:
-            if leaf.x is tree:
+            if x is tree:
                 raise
-            refused[leaf.key] = str(error)
+            refused[at] = str(error)
+            made.append(None)
     if refused:
-        named = zip(_leaves(tree), found, strict=True)
-        lines = [f"{x[0]}: {refused[leaf.key]}" for x, leaf in named if leaf.key in refused]
+        named = zip(opened.paths(), firsts, strict=True)
+        lines = [f"{path}: {refused[first]}" for path, first in named if first in refused]
         arrays = "1 array" if len(lines) == 1 else f"{len(lines)} arrays"
         raise ConversionError(
             f"{arrays} cannot be converted to {target.name}, so nothing was converted:"
             + "".join(f"\n  {line}" for line in _first(lines))
         )
-    made |= {leaf.key: convert_array(leaf.x, to, **leaf.options) for leaf in capsules}
-    results = iter([made.get(leaf.key, leaf.x) for leaf in found])
-    return _mapped(lambda path, x: next(results), tree)
+    for at, x, run in capsules:
+        result = run[type(x)](x)
+        made = [result if first == at else old for first, old in zip(firsts, made, strict=True)]
+    return opened.built(made)
 
 
 def explain(
@@ -179,24 +183,25 @@ def explain(
     >>> report.routes["flipped"].why
     'torch takes no negative strides; the layout is negative'
     """
-    options = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
-    report = Report(library_named(to).name)
+    report, opened = Report(library_named(to).name), _Opened(tree)
+    common = {"device": device, "copy": copy, "alias_readonly": alias_readonly}
+    every = opened.leaves, *_found(opened, to, dtype, order, casting=casting, **common)
     known: dict[Any, Route | str] = {}
-    for leaf in _found(tree, to, dtype, order, True, casting=casting, **options):
-        if leaf.key is None or lazy_library(leaf.x) is not None:
+    for path, x, first, run in zip(opened.paths(), *every, strict=False):
+        if first is None or lazy_library(x) is not None:
             continue
-        if leaf.key not in known:
+        if first not in known:
             try:
-                route = explain_array(leaf.x, to, **leaf.options)
-                known[leaf.key] = route.why if route.kind == "refuse" else route
+                route = explain_array(x, to, **run.options)
+                known[first] = route.why if route.kind == "refuse" else route
                 report.nbytes += route.nbytes
             except _ERRORS as error:
-                known[leaf.key] = str(error)
-        found = known[leaf.key]
-        if isinstance(found, str):
-            report.refusals[leaf.path] = found
+                known[first] = str(error)
+        made = known[first]
+        if isinstance(made, str):
+            report.refusals[path] = made
         else:
-            report.routes[leaf.path] = found
+            report.routes[path] = made
     return report
 
 
@@ -219,7 +224,8 @@ def leaves(tree: Any) -> dict[str, Any]:
     >>> ab.tree.leaves({"params": {"kernel": 1}, "batch": [2, (3, None)]})
     {'params.kernel': 1, 'batch[0]': 2, 'batch[1][0]': 3, 'batch[1][1]': None}
     """
-    return dict(_leaves(tree))
+    opened = _Opened(tree)
+    return dict(zip(opened.paths(), opened.leaves, strict=True))
 
 
 @dataclass
@@ -281,58 +287,61 @@ def _first(lines: list[str]) -> list[str]:
     return lines[:_MAX_LINES] + [f"and {more} more"] * (more > 0)
 
 
-class _Leaf(NamedTuple):
-    """A leaf; of an array also its options, and a key that is the same for arrays of one result."""
+class _Runs(dict[type, Callable[[Any], Any]]):
+    """The functions that convert the arrays of a class to a library with the same options."""
 
-    path: str
-    x: Any
-    key: Any = None
-    options: Any = None
+    def __init__(self, to: object, options: dict[str, Any]) -> None:
+        self.to, self.options = to, options
 
-
-_DEFAULTS = {"alias_readonly": False, "casting": "same_kind"}
+    def __missing__(self, kind: type) -> Callable[[Any], Any]:
+        run = self[kind] = entry_of_call(kind, self.to, **self.options).run
+        return run
 
 
 def _found(
-    tree: Any, to: object, dtype: object, order: object, named: bool, **common: Any
-) -> list[_Leaf]:
-    """List the leaves of a tree with their options, which are checked once.
+    opened: _Opened, to: object, dtype: object, order: object, **common: Any
+) -> tuple[Sequence[int | None], Iterable[_Runs]]:
+    """Return for each leaf the place of the first with the same result, and what converts it.
 
-    The paths are only made if they are needed.
+    The place is None if the leaf is no array. The options are checked once.
     """
     request_of(dtype=_option(dtype), order=_option(order), **common)
-    same = None  # the options, if they are those of all arrays
-    if not isinstance(dtype, _FUNCTIONS) and not isinstance(order, _FUNCTIONS):
-        same = common | {"dtype": dtype, "order": order}
-        # Without keywords a conversion takes less time.
-        same = {name: x for name, x in same.items() if x is not _DEFAULTS.get(name)}
-    leaves = _leaves(tree, same is None or named)
-    starts = [_start(x) if is_data(x) else None for _, x in leaves]
-    times = Counter(starts)
-    found = []
-    for (path, x), start in zip(leaves, starts, strict=True):
-        if start is None:
-            found.append(_Leaf(path, x))
-            continue
-        # Alone at its address, an array shares nothing exactly.
-        memory = id(x) if start and times[start] == 1 else _memory(x)
-        if same is not None:
-            found.append(_Leaf(path, x, (memory,), same))
-        else:
-            own = {"dtype": _option(dtype, path, x), "order": _option(order, path, x)}
-            key = memory, str(own["dtype"]), str(own["order"])
-            found.append(_Leaf(path, x, key, common | own))
-    return found
+    leaves, kinds = opened.leaves, [*map(type, opened.leaves)]
+    start = {kind: _start_of(kind) for kind in {*kinds}}
+    starts = [start[kind](x) for kind, x in zip(kinds, leaves, strict=True)]
+    runs: Iterable[_Runs] = repeat(_Runs(to, common | {"dtype": dtype, "order": order}))
+    if isinstance(dtype, _FUNCTIONS) or isinstance(order, _FUNCTIONS):
+        runs = [
+            _Runs(to, common | {"dtype": _option(dtype, *leaf), "order": _option(order, *leaf)})
+            for leaf in [
+                () if at is None else each
+                for at, *each in zip(starts, opened.paths(), leaves, strict=True)
+            ]
+        ]
+    distinct = {*starts}
+    if len(distinct) == len(starts) and distinct.isdisjoint((None, 0)):
+        return range(len(starts)), runs  # alone at its address, an array shares nothing exactly
+    times, firsts = Counter(starts), list[int | None]()
+    seen: dict[Any, int] = {}
+    for place, (at, x, run) in enumerate(zip(starts, leaves, runs, strict=False)):
+        key: Any = at
+        if at is not None and not (at and times[at] == 1):
+            key = _memory(x), *map(str, run.options.values())
+        firsts.append(None if at is None else seen.setdefault(key, place))
+    return firsts, runs
 
 
-def _start(x: Any) -> int:
-    """Return the address of an array's memory, quickly; 0 if it is unknown."""
-    x = unwrapped(x)
-    library = RECORDS[type(x)].library
-    try:
-        return 0 if library is None else library.extent(x)[0]
-    except _ERRORS:
-        return 0
+def _start_of(cls: type) -> Callable[[Any], int | None]:
+    """Return a function of the instances of a class: the address of an array's first element.
+
+    It returns None if they are no arrays, and 0 if the address is unknown.
+    """
+    known, library = RECOGNIZED[cls].is_array, RECORDS[cls].library
+    if known and library is not None and library.pointer is not None:
+        return library.pointer
+    if known is not None:
+        return lambda x: 0 if known else None
+    return lambda x: 0 if is_data(x) else None
 
 
 def _option(option: Any, *leaf: Any) -> object:
@@ -354,55 +363,69 @@ def _memory(x: Any) -> Any:
     except _ERRORS:
         info = None
     exact = info is not None and info.data and not info.pending and info.refused is None
-    return (type(x), info) if exact else id(x)
+    return type(x), info if exact else id(x)
 
 
-def _leaves(tree: Any, named: bool = True) -> list[tuple[str, Any]]:
-    """List the leaves of a tree with their paths, or without."""
-    found: list[tuple[str, Any]] = []
-    times: dict[str, int] = {}  # how often a path has come: a name may have a dot
+class _Opened:
+    """A tree that was taken apart once: `leaves` in order, and the containers."""
 
-    def keep(path: tuple[Any, ...], x: Any) -> Any:
-        if not named:
-            found.append(("", x))
-            return x
-        text = _text(path)
-        times[text] = times.get(text, 0) + 1
-        found.append((text if times[text] == 1 else f"{text}#{times[text]}", x))
-        return x
+    def __init__(self, tree: Any) -> None:
+        self.leaves: list[Any] = []
+        try:
+            self._top = self._open(tree, ())
+        except RecursionError:
+            raise RecursionError(
+                "the tree is nested too deeply, or contains itself: pass the arrays without the "
+                "cycle"
+            ) from None
 
-    try:
-        _mapped(keep, tree)
-    except RecursionError:
-        raise RecursionError(
-            "the tree is nested too deeply, or contains itself: pass the arrays without the cycle"
-        ) from None
-    return found
+    def _open(self, x: Any, path: tuple[Any, ...]) -> Node | None:
+        """Take a container apart and keep its leaves; return None if it is a leaf itself."""
+        node, keep = _node(x), self.leaves.append
+        if node is None:
+            return keep(x)
+        node.path = path
+        for key, child in zip(node.keys, node.children, strict=True):
+            if RECOGNIZED[type(child)].is_array is not None:  # usual, and without another call
+                node.parts.append(keep(child))
+            else:
+                node.parts.append(self._open(child, (*path, key)))
+        return node
+
+    def paths(self) -> Iterator[str]:
+        """Make the paths of the leaves, each only once: a name may have a dot."""
+        times: Counter[str] = Counter()
+        for path in [()] if self._top is None else _paths(self._top):
+            text = _text(path)
+            times[text] += 1
+            yield text if times[text] == 1 else f"{text}#{times[text]}"
+
+    def built(self, leaves: list[Any]) -> Any:
+        """Return the tree with other leaves; containers without new ones are the same."""
+        return leaves[0] if self._top is None else _built(self._top, iter(leaves))
 
 
-def _text(path: tuple[Any, ...]) -> str:
-    parts = [f".{key}" if isinstance(key, str) and key else f"[{key!r}]" for key in path]
-    return "".join(parts).removeprefix(".")
+def _paths(node: Node) -> Iterator[tuple[Any, ...]]:
+    for key, part in zip(node.keys, node.parts, strict=True):
+        yield from [(*node.path, key)] if part is None else _paths(part)
 
 
-def _mapped(
-    function: Callable[[tuple[Any, ...], Any], Any], x: Any, path: tuple[Any, ...] = ()
-) -> Any:
-    """Apply a function to the paths and leaves of a tree, in order."""
-    node = _node(x)
-    if node is None:
-        return function(path, x)
-    pairs = zip(node.keys, node.children, strict=True)
-    new = [_mapped(function, child, (*path, key)) for key, child in pairs]
+def _built(node: Node, leaves: Iterator[Any]) -> Any:
+    new = [next(leaves) if part is None else _built(part, leaves) for part in node.parts]
     if not any(map(is_not, new, node.children)):
         return node.tree
     try:
         return node.build(new)
     except Exception as error:
         raise TypeError(
-            f"{_text(path) or 'the tree'}, of class {type(x).__qualname__}, cannot be rebuilt with "
-            f"other children: {error!r}"
+            f"{_text(node.path) or 'the tree'}, of class {type(node.tree).__qualname__}, cannot be "
+            f"rebuilt with other children: {error!r}"
         ) from error
+
+
+def _text(path: tuple[Any, ...]) -> str:
+    parts = [f".{key}" if isinstance(key, str) and key else f"[{key!r}]" for key in path]
+    return "".join(parts).removeprefix(".")
 
 
 def _node(x: Any) -> Node | None:
@@ -412,9 +435,12 @@ def _node(x: Any) -> Node | None:
     changes nothing.
     """
     cls = type(x)
-    own = CONTAINERS[cls] is not None
-    if not own and RECOGNIZED[cls].is_array is not None:
+    container = CONTAINERS[cls]
+    if RECOGNIZED[cls].is_array is not None:
         return None
+    if container is not None and container.plain:
+        return node_of(x)
+    own = container is not None
     if not own or not (cls.__module__ in ("builtins", "collections") or issubclass(cls, tuple)):
         for library in "torch", "jax":
             if library in sys.modules:

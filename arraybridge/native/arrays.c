@@ -32,12 +32,11 @@ static PyObject *numpy_signature(PyObject *known, PyObject *given)
     PyObject *first = dense ? PyLong_FromLong(ndim) : axes_of(PyArray_DIMS(x), ndim);
     PyObject *second = dense ? PyBool_FromLong(!PyArray_SIZE(x))
                              : axes_of(PyArray_STRIDES(x), ndim);
-    PyObject *layout = first && second ? PyTuple_Pack(2, first, second) : NULL;
     PyObject *number = PyLong_FromLong(flags);
     PyObject *aligned = PyLong_FromLong(address & -address & 15);
-    PyObject *key = layout && number && aligned
-                        ? PyTuple_Pack(4, dtype, number, layout, aligned) : NULL;
-    AB_DROP(first, second, layout, number, aligned);
+    PyObject *key = first && second && number && aligned
+                        ? PyTuple_Pack(5, dtype, number, first, second, aligned) : NULL;
+    AB_DROP(first, second, number, aligned);
     return key;
 }
 

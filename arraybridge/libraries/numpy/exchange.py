@@ -131,7 +131,7 @@ class NumPy(Library):
         dtype = x.dtype
         layout = (x.ndim, not x.size) if flags & DENSE else (x.shape, x.strides)
         address = address_of(x) if dtype in _WIDE else 0
-        return dtype, flags, layout, address & -address & 15
+        return dtype, flags, *layout, address & -address & 15
 
     pointer = staticmethod(address_of)
     layout = staticmethod(attrgetter("shape", "strides"))
