@@ -15,6 +15,7 @@ from ..array.array_types import (
     device_of,
     is_array,
 )
+from ..array.scalars import is_numeric
 from ..conversion import inspect
 from ..core.records import ConversionError
 from ..core.registry import library_named
@@ -24,6 +25,13 @@ from ..pytree import items, mapped
 
 if TYPE_CHECKING:
     from .decorator import Adapted
+
+
+_KEEPING_SCALARS = (
+    "caller",
+    "function",
+    "numpy",
+)  # values of result= that leave NumPy's as they are
 
 
 class Argument:
@@ -126,10 +134,12 @@ class Call:
 
     def _convert_result(self, x: Any) -> Any:
         """Convert a result, or a leaf of one."""
-        known = RECOGNIZED[type(x)]
+        known, goal = RECOGNIZED[type(x)], self.goal
+        if isinstance(x, np.generic) and self.adapted.result not in _KEEPING_SCALARS:
+            x = np.asarray(x) if is_numeric(x.dtype) else x  # np.sum's result
+            known = RECOGNIZED[type(x)]
         if known.is_array is False or not known.in_memory or not is_array(x):
             return x
-        goal = self.goal
         argument = self.arrays.get(id(x))
         if argument is not None and argument.seen is not x:
             argument = None
@@ -144,10 +154,28 @@ class Call:
             if self.adapted.result == "caller" or RECOGNIZED[type(given)].array_type == goal:
                 return given
         try:
+            if self._tracks_parameters(x, goal):
+                x = x.detach()
             return goal.convert(x, device=self.device)
         except BufferError as error:
             self.adapted.note(error, "a result", x)
             raise
+
+    def _tracks_parameters(self, x: Any, goal: ArrayType) -> bool:
+        """Return whether a result has gradients of what the caller did not pass, a module's.
+
+        With ``differentiable=True`` these are constants, as where JAX traces the call.
+        """
+        library = RECOGNIZED[type(x)].library
+        if library is None or library.name == goal.library or not hasattr(x, "detach"):
+            return False
+        if not library.tracks(x) or self.adapted.differentiable:
+            return library.tracks(x)
+        raise ConversionError(
+            f"the result of {self.adapted.name} tracks gradients, such as those of a module's "
+            "parameters, which would be cut silently: call it under torch.no_grad(), or call "
+            "module.requires_grad_(False) first"
+        )
 
     def _unlock(self, x: np.ndarray) -> None:
         """Make a view of a copied argument, which the caller gets, writable again."""

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import partial, update_wrapper
+from importlib import import_module
 from operator import attrgetter
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
@@ -167,7 +168,8 @@ class Adapted:
         self.name = name_of(function)
         self.result: str = options["result"]
         self.callback = options["callback"]
-        self.tracks = options["differentiable"] or self.callback is not None
+        self.differentiable: bool = options["differentiable"]
+        self.tracks = self.differentiable or self.callback is not None
         self.asked = {
             k: options[k] for k in ("device", "dtype", "casting") if options[k] is not None
         }
@@ -217,15 +219,12 @@ class Adapted:
         """Add to the error of a conversion the call, and what adapt offers."""
         error.add_note(f"Raised for {what} of {self.name}, adapted by arraybridge.")
         library = RECORDS[type(x)].library
-        if library is None or not library.tracks(x):
+        if library is None or not library.tracks(x) or library.name == self.library:
             return
-        if library.name == self.library:
-            error.add_note("Call the function under torch.no_grad() if no gradient is wanted.")
-        else:
-            error.add_note(
-                "adapt(differentiable=True) passes gradients between PyTorch and JAX, and "
-                "adapt(callback=...) JAX's tracers: see help(arraybridge.adapt)."
-            )
+        error.add_note(
+            "adapt(differentiable=True) passes gradients between PyTorch and JAX, and "
+            "adapt(callback=...) JAX's tracers: see help(arraybridge.adapt)."
+        )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind the function to an instance, which is not converted."""
@@ -235,17 +234,37 @@ class Adapted:
         return Adapted(bind(self.__wrapped__, instance, owner), self.library, self.options)
 
     def __reduce__(self) -> Any:
-        """Pickle by name if it is a module's, else by the function and the options."""
+        """Pickle by name if it is a module's, else by the function or its name, and the options."""
         name = getattr(self, "__qualname__", "")
         try:
             if attrgetter(name)(sys.modules[self.__module__]) is self:
                 return name
         except (AttributeError, KeyError):
             pass
-        return _adapted, (self.library, self.options, self.__wrapped__)
+        function = self.__wrapped__
+        module = _module_of(function)
+        if module is not None:
+            return _loaded, (self.library, self.options, module, function.__qualname__)
+        return _adapted, (self.library, self.options, function)
 
     def __repr__(self) -> str:
         return f"<{self.name}, adapted from {self.library}>"
+
+
+def _module_of(function: Any) -> str | None:
+    """Return a module that has a function under its name; None for lambdas and the like.
+
+    pickle looks only in the module that a function names, which those of SciPy with SCIPY_ARRAY_API
+    are not in, and refuses those of jax.numpy.
+    """
+    name, own = (getattr(function, of, None) for of in ("__qualname__", "__module__"))
+    modules = {key: getattr(x, "__dict__", {}) for key, x in list(sys.modules.items())}
+    places = (key for key in (own, *modules) if modules.get(key, {}).get(name) is function)
+    return next(places, None) if name else None
+
+
+def _loaded(library: str, options: dict[str, Any], module: str, name: str) -> Adapted:
+    return _adapted(library, options, getattr(import_module(module), name))
 
 
 _OTHER_KINDS = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction

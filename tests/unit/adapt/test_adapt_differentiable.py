@@ -168,6 +168,29 @@ class TestJaxCalls:
         assert of_torch(torch.sin)(array(3)).shape == (3,)  # nothing is traced
 
 
+def test_parameters_of_a_module_are_constants():
+    """Where JAX traces the call, and where it does not; PyTorch's callers get their gradients."""
+    module = torch.nn.Linear(3, 2, dtype=torch.float64)
+    f = of_torch(module, lambda x: jax.ShapeDtypeStruct((2,), x.dtype))
+    x, given = array(3), torch.ones(3, dtype=torch.float64)
+    np.testing.assert_array_equal(f(x), jax.jit(f)(x))
+    assert type(f(np.ones(3))) is np.ndarray
+    assert type(f(ab.from_dlpack(x))) is type(ab.from_dlpack(x))
+    f(given).sum().backward()
+    assert module.bias.grad.tolist() == [1, 1]
+    plain = ab.adapt("torch")(lambda x: [module(x)])
+    for caller in (x, np.ones(3)):
+        with pytest.raises(
+            ab.ConversionError, match=r"torch\.no_grad\(\).*requires_grad_\(False\)"
+        ):
+            plain(caller)
+        with torch.no_grad():
+            plain(caller)
+    assert plain(given)[0].requires_grad
+    module.requires_grad_(False)
+    assert type(plain(np.ones(3))[0]) is np.ndarray
+
+
 def test_containers_that_jax_does_not_know():
     import dataclasses
 

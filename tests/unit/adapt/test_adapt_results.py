@@ -56,6 +56,20 @@ class TestKind:
         assert type(ab.adapt("numpy", result="function")(lambda x: x)(t)) is np.ndarray
         assert type(ab.adapt("torch", result="numpy")(torch.arange)(3)) is np.ndarray
 
+    def test_scalars_of_numpy(self):
+        """They are arrays where ``result=`` asks for those of a library, and else stay."""
+        both = lambda x: {"sum": np.sum(x), "n": len(x), "name": np.str_("a")}  # noqa: E731
+        found = ab.adapt("numpy", result="torch")(both)(np.ones(3, "f4"))
+        assert found["sum"].dtype == torch.float32
+        assert (found["sum"].shape, found["sum"].item()) == ((), 3)
+        assert (found["n"], type(found["name"])) == (3, np.str_)
+        assert type(ab.adapt("numpy", result="jax")(np.max)(torch.ones(2))) is type(
+            jax.numpy.ones(1)
+        )
+        for result in ("caller", "function", "numpy"):
+            found = ab.adapt("numpy", result=result)(np.sum)(torch.ones(3))
+            assert type(found) is np.float32
+
     def test_gradients_and_tracers_of_the_own_library(self):
         t = torch.ones(3, requires_grad=True)
         product = ab.adapt("torch")(lambda a, b: (a * b).sum())
