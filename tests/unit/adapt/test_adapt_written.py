@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numba
 import numpy as np
 import pytest
@@ -138,3 +139,20 @@ def test_paddle():
     x = np.arange(3.0)[::-1]
     with pytest.raises(ab.ConversionError, match="wrote to the copy"):
         ab.adapt("paddle")(lambda x: x.add_(x))(x)
+
+
+def test_what_ignores_the_read_only_flag():
+    """A limit that docs/adapting.md states: if NumPy checks the flag, its sentence can go."""
+    frozen = np.zeros(2)
+    frozen.flags.writeable = False
+    np.add.at(frozen, 0, 1)
+    assert frozen[0] == 1
+    x = jnp.zeros(2)
+
+    @ab.adapt("numpy")
+    def counted(x):
+        np.add.at(x := x.copy(), 0, 1)
+        return x
+
+    assert counted(x).tolist() == [1, 0]
+    assert x.tolist() == [0, 0]
