@@ -279,7 +279,8 @@ _FIT = {
 
 def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
     source = "src" if name == "dst" else "x"
-    for what, rule in _FIT.items():
+    same = (wanted.shape, wanted.dtype, wanted.device) == (info.shape, info.dtype, info.device)
+    for what, rule in () if same else _FIT.items():
         ours, theirs = getattr(wanted, what), getattr(info, what)
         if ours != theirs and not (what == "device" and ours.host and theirs.host):
             raise ConversionError(f"{name} has {what} {ours}, but {source} has {theirs}: {rule}")
@@ -296,10 +297,10 @@ def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:
-    """Whether the byte ranges of two arrays overlap."""
+    """Whether the byte ranges of two arrays of one shape and dtype overlap."""
     if 0 in a.shape:
         return False
-    (a_low, a_high), (b_low, b_high) = (
-        span(t.shape, in_bytes(t.strides, t.dtype.itemsize), t.dtype.itemsize) for t in (a, b)
-    )
-    return a.pointer + a_low < b.pointer + b_high and b.pointer + b_low < a.pointer + a_high
+    shape, item, at, other = a.shape, a.dtype.itemsize, a.pointer, b.pointer
+    a_low, a_high = span(shape, in_bytes(a.strides, item), item)
+    b_low, b_high = span(shape, in_bytes(b.strides, item), item)
+    return at + a_low < other + b_high and other + b_low < at + a_high

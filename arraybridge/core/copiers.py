@@ -25,6 +25,7 @@ from .kernel import (
     Kernel,
     NoKernel,
     compact_copy,
+    host_kernel,
     kernel_for,
     no_kernel,
     own_copies_serve,
@@ -132,7 +133,8 @@ class DeviceCopy(NamedTuple):
         """Copy ``x``, after the work queued on its own stream, to an array of the allocator."""
         source, library, device = self.source, self.allocator, self.device
         shape, strides, itemsize = _walk(info)
-        info = info._replace(device=device)
+        if device != info.device:
+            info = info._replace(device=device)
         block = library.empty_like(x) if library is source else library.empty(info)
         made = check_made(block, library, info)
         if 0 in shape:
@@ -185,9 +187,7 @@ def on_host(
     info: TensorInfo, source: Library, target: Library, device: Device | None = None
 ) -> HostCopy:
     """Return the copy of host memory by its kernel."""
-    kernel = kernel_for(info.device)
-    assert kernel is not None  # the host always has one
-    return HostCopy(source, target, device or info.device, kernel, info)
+    return HostCopy(source, target, device or info.device, host_kernel(info.device), info)
 
 
 def stream_of(library: Library, device: Device) -> int | None:
@@ -227,12 +227,13 @@ def check_made(block: object, library: Library, info: TensorInfo) -> TensorInfo:
     ConversionError unless it is C-contiguous and has the described shape, dtype and device.
     """
     made = library.describe(block)
-    for what in ("shape", "dtype", "device"):
-        ours, theirs = getattr(info, what), getattr(made, what)
-        if ours != theirs and not (what == "device" and theirs.type == DeviceType.CUDA_MANAGED):
-            raise ConversionError(
-                f"{library.name}.empty() returned an array of {what} {theirs} instead of {ours}"
-            )
+    managed = made.device.type == DeviceType.CUDA_MANAGED
+    place = info.device if managed else made.device
+    if (made.shape, made.dtype, place) != (info.shape, info.dtype, info.device):
+        found, wanted = (f"{x.shape}, {x.dtype} on {x.device}" for x in (made, info))
+        raise ConversionError(
+            f"{library.name}.empty() returned an array {found} instead of {wanted}"
+        )
     if not made.c_contiguous:
         raise ConversionError(f"{library.name}.empty() returned an array that is not C-contiguous")
     return made

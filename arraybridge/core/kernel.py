@@ -125,12 +125,15 @@ def own_copies_serve() -> bool:
 def kernel_for(device: Device) -> Kernel | None:
     """Return the kernel that copies on a device, or None."""
     found = _kernels.get(device.type)
-    if found is None and device.host:
-        return _CPU
     if found is None and device.type in ON_CUDA:
         kernel = _on_cuda()  # which notices a new driver
         return kernel if no_kernel(device) is None else None
-    return found
+    return host_kernel(device) if found is None and device.host else found
+
+
+def host_kernel(device: Device) -> Kernel:
+    """Return the kernel that copies in host memory."""
+    return _kernels.get(device.type, _CPU)
 
 
 def _copy_on_host(*layout: Any) -> None:

@@ -13,7 +13,7 @@ from ..dlpack import CPU, Device, DeviceType, ManagedTensor
 from ..kernels import cpu
 from ..layout import in_bytes
 from .copiers import Copier, DeviceCopy, allocates, check_made, copier_for, on_host, stream_of
-from .kernel import ON_CUDA, no_driver
+from .kernel import ON_CUDA, host_kernel, no_driver
 from .library import Library
 from .records import ConversionError, TensorInfo
 from .registry import computing_on, library_named
@@ -75,7 +75,7 @@ def _uploaded_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
         itemsize = info.itemsize
         read = of.source.export_borrowed(x, info)
         shape, strides = info.shape, in_bytes(read.strides, itemsize)
-        kernel = on_host(info, of.source, of.target).kernel.copy
+        kernel = host_kernel(info.device).copy
         if info.c_contiguous:  # moved as it is, even if a kernel is registered
             shape, strides, itemsize, kernel = (info.nbytes,), (1,), 1, cpu.copy
         stream = stream_of(of.target, of.place)
@@ -101,8 +101,9 @@ def _fetched_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
 
 def _allocated(of: Transfer, info: TensorInfo) -> tuple[object, TensorInfo]:
     """Return the target's new array on the other device, and its description."""
-    block = of.target.empty(info._replace(device=of.place))
-    return block, check_made(block, of.target, info._replace(device=of.place))
+    info = info._replace(device=of.place)
+    block = of.target.empty(info)
+    return block, check_made(block, of.target, info)
 
 
 def transfer_for(

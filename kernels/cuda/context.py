@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from ctypes import addressof, c_int, c_void_p
 from typing import NamedTuple
 
@@ -98,21 +96,24 @@ def is_current(device: Device) -> bool:
     return now.value == device.context
 
 
-@contextmanager
-def current(device: Device) -> Iterator[None]:
+class current:
     """Make a device's primary context current in this thread, for a ``with`` block."""
-    if is_current(device):
-        yield
-        return
-    cuda, now = driver.installed(), c_void_p()
-    cuda.cuCtxPushCurrent(device.context)
-    try:
-        yield
-    except BaseException:
-        with suppress(CUDAError):  # the first error is more useful
-            cuda.cuCtxPopCurrent(now)
-        raise
-    cuda.cuCtxPopCurrent(now)
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def __enter__(self) -> None:
+        self.pushed = not is_current(self.device)
+        if self.pushed:
+            driver.installed().cuCtxPushCurrent(self.device.context)
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if self.pushed:
+            try:
+                driver.installed().cuCtxPopCurrent(c_void_p())
+            except CUDAError:
+                if kind is None:  # else the first error is more useful
+                    raise
 
 
 def handle(stream: int | None) -> int:
@@ -138,19 +139,18 @@ def capturing(device: Device, stream: int | None) -> bool:
     return status.value != 0
 
 
-@contextmanager
-def relaxed() -> Iterator[None]:
+class relaxed:
     """Allow this thread to load code and allocate while a graph is captured, for a ``with`` block.
 
     Source: pytorch#174724; CUDA driver API, ``cuThreadExchangeStreamCaptureMode``.
     """
-    cuda = driver.installed()
-    mode = c_int(_RELAXED)
-    cuda.cuThreadExchangeStreamCaptureMode(mode)
-    try:
-        yield
-    finally:
-        cuda.cuThreadExchangeStreamCaptureMode(mode)
+
+    def __enter__(self) -> None:
+        self.mode = c_int(_RELAXED)
+        driver.installed().cuThreadExchangeStreamCaptureMode(self.mode)
+
+    def __exit__(self, *error: object) -> None:
+        driver.installed().cuThreadExchangeStreamCaptureMode(self.mode)
 
 
 def order(device: int, waiting: int | None, after: int | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from ctypes import c_void_p
 from itertools import product
 from math import prod
@@ -67,15 +67,18 @@ def upload(
     """
     cuda = driver.installed()
     lane = context.handle(stream)
-    with _ring(device, lane) as ring:
+
+    def work(ring: list[_Block]) -> None:
         for turn, (offset, start, part) in enumerate(slices(shape, src_strides, itemsize)):
-            block = ring[turn % len(ring)]
+            block = ring[turn % BLOCKS]
             cuda.cuEventSynchronize(block.event)
             dense = c_strides(part, itemsize)
             kernel(block.address, src + start, part, dense, src_strides, itemsize, None)
             nbytes = prod(part) * itemsize
             cuda.cuMemcpyHtoDAsync(dst + offset, block.address, nbytes, lane)
             cuda.cuEventRecord(block.event, lane)
+
+    _with_ring(device, lane, work)
 
 
 def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> None:
@@ -86,21 +89,24 @@ def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> N
     """
     cuda = driver.installed()
     lane = context.handle(stream)
-    with _ring(device, lane) as ring:
-        starts = range(0, nbytes, BLOCK_BYTES)
-        for turn in range(len(starts) + len(ring)):
-            block = ring[turn % len(ring)]
-            if turn >= len(ring):  # the block of one round ago
-                at = BLOCK_BYTES * (turn - len(ring))
-                if at < nbytes:
-                    cuda.cuEventSynchronize(block.event)
-                    cpu.copy_run(dst + at, block.address, min(BLOCK_BYTES, nbytes - at))
-            if turn < len(starts):
-                at = starts[turn]
-                if turn < len(ring):  # an upload from it, on another stream, may be in progress
+
+    def work(ring: list[_Block]) -> None:
+        parts = [(at, min(BLOCK_BYTES, nbytes - at)) for at in range(0, nbytes, BLOCK_BYTES)]
+        count = len(parts)
+        for turn in range(count + BLOCKS):
+            block = ring[turn % BLOCKS]
+            if turn >= BLOCKS:  # the block of one round ago
+                at, size = parts[turn - BLOCKS]
+                cuda.cuEventSynchronize(block.event)
+                cpu.copy_run(dst + at, block.address, size)
+            if turn < count:
+                at, size = parts[turn]
+                if turn < BLOCKS:  # an upload from it, on another stream, may be in progress
                     cuda.cuStreamWaitEvent(lane, block.event, 0)
-                cuda.cuMemcpyDtoHAsync(block.address, src + at, min(BLOCK_BYTES, nbytes - at), lane)
+                cuda.cuMemcpyDtoHAsync(block.address, src + at, size, lane)
                 cuda.cuEventRecord(block.event, lane)
+
+    _with_ring(device, lane, work)
 
 
 def slices(
@@ -132,8 +138,7 @@ def slices(
             offset += count * inner
 
 
-@contextmanager
-def _ring(device: int, lane: int) -> Iterator[list[_Block]]:
+def _with_ring(device: int, lane: int, work: Callable[[list[_Block]], None]) -> None:
     """Use a ring of a device, with its context current, for copies on a stream, `lane`."""
     place = context.device(device)
     if context.capturing(place, lane):
@@ -148,7 +153,7 @@ def _ring(device: int, lane: int) -> Iterator[list[_Block]]:
         free = _rings.setdefault(device, [])
         ring = free.pop() if free else _pinned()
         try:
-            yield ring
+            work(ring)
         except BaseException:
             # A copy may be on the stream without its event, so record it for the next user of the
             # block to wait. If that fails, the ring is not used again.
