@@ -68,12 +68,13 @@ class Tensor:
 
     __slots__ = (
         "anew", "byte_offset", "copied", "data", "device", "dtype", "immutable", "legacy",
-        "ordered", "padded", "readonly", "shape", "strides", "version",
+        "ordered", "padded", "producer", "readonly", "shape", "strides", "version",
     )  # fmt: skip
     anew: bool  # set if an object makes the memory anew at each look
     immutable: bool  # set if a frame is
     legacy: bool  # set for a legacy struct
     ordered: bool  # set if the producer was given no stream
+    producer: int | None  # its stream, set by the CUDA array interface
     version: tuple[int, int] | None
 
     def __init__(self, address: int | c_void_p) -> None:

@@ -37,16 +37,24 @@ class CudaArrayInterface(Library):
     def owns(self, array_type: type) -> bool:
         return False
 
+    def alias(self, x: Any) -> ManagedTensor:
+        """Look at the interface once, so that the memory exported is that described."""
+        if type(x) is ManagedTensor:
+            return x
+        interface = x.__cuda_array_interface__
+        tensor = tensor_of(x, interface)
+        tensor.producer = interface.get("stream")
+        return tensor
+
     def describe(self, x: Any) -> TensorInfo:
-        return TensorInfo.of_tensor(tensor_of(x), self.name)
+        return TensorInfo.of_tensor(self.alias(x), self.name)
 
     def may_change(self, x: Any) -> bool:
         return True
 
     def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
-        interface = x.__cuda_array_interface__
-        tensor = tensor_of(x, interface)
-        order(interface.get("stream"), stream, tensor.device)
+        tensor = self.alias(x)
+        order(tensor.producer, stream, tensor.device)
         if stream is None:
             tensor.ordered = True
         return tensor

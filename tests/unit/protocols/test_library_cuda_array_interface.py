@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import weakref
 
 import numpy as np
@@ -151,6 +152,20 @@ POINTER = Producer().__cuda_array_interface__["data"][0]
 def stub():
     with stub_driver.installed(Stub((9, 0), (9, 0))) as stub:
         yield stub
+
+
+def test_the_memory_that_was_described_is_exported(stub) -> None:
+    """An object may have other memory at each look."""
+    sizes = itertools.count(1)
+
+    class Growing(Producer):
+        def __getattribute__(self, name):
+            found = super().__getattribute__(name)
+            grows = name == "__cuda_array_interface__"
+            return found | {"shape": (next(sizes),)} if grows else found
+
+    x = cai.LIBRARY.alias(Growing())
+    assert cai.LIBRARY.describe(x).shape == cai.LIBRARY.export(x, 1).shape
 
 
 def test_the_driver_tells_the_device(stub) -> None:
