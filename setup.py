@@ -99,7 +99,11 @@ extension = Extension(
 setup(
     ext_modules=[extension],
     cmdclass={"build_ext": Build, "bdist_wheel": Wheel},
-    options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED else {},
+    options={
+        "bdist_wheel": {"py_limited_api": "cp311"} if LIMITED else {},
+        # A path file, which type checkers follow, unlike setuptools' import hook.
+        "editable_wheel": {"mode": "compat"},
+    },
     long_description=description((HERE / "README.md").read_text("utf-8")),
     long_description_content_type="text/markdown",
 )

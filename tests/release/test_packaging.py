@@ -5,11 +5,13 @@ What the sdist and the wheel hold is checked by ``make release-check``.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,6 +29,22 @@ def test_every_package_is_listed() -> None:
     found |= {"arraybridge" / path.relative_to(ROOT) for path in (ROOT / "kernels").rglob("*.py")}
     folders = {".".join(path.parent.parts) for path in found}
     assert sorted(PYPROJECT["tool"]["setuptools"]["packages"]) == sorted(folders)
+
+
+def test_an_editable_install_is_a_path(tmp_path: Path) -> None:
+    """Type checkers follow a path file, but not setuptools' import hook."""
+    for name in ("arraybridge", "kernels"):
+        kept = shutil.ignore_patterns("__pycache__", "*.so")
+        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=kept)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    command = [sys.executable, "setup.py", "-q", "editable_wheel", "--dist-dir", "dist"]
+    without_c = os.environ | {"CC": "false"}
+    subprocess.run(command, cwd=tmp_path, env=without_c, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        (path,) = (name for name in files.namelist() if name.endswith(".pth"))
+        assert files.read(path).decode().split() == [str(tmp_path.resolve())]
 
 
 def requirement_names(requirements: Iterable[str]) -> set[str]:
