@@ -89,7 +89,7 @@ class Entry:
         """Plan the conversion of an array, which `alias` returned."""
         source, target, request = self.source, self.target, self.request
         info = self.describe(x)
-        if target.accepts.immutable and info.readonly and not (request.share or info.legacy):
+        if target.accepts.immutable:
             info = info._replace(legacy=source.may_change(x))
         edges = source.plain(x) and not (target.modes is not None and target.modes())
         route = plan(info, source, target, request, edges=edges, same=self._same)

@@ -204,7 +204,7 @@ def elements(x: Any) -> np.ndarray | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if isinstance(x, ab.Array):
-            return elements(x.native)
+            return np.asarray(x) if x.native is None else elements(x.native)
         if isinstance(x, Tensor):
             return _of_torch(x)
         if isinstance(x, (pa.Array, pa.ChunkedArray)):
