@@ -106,9 +106,7 @@ def _of_other(given: Any) -> Any:
         from .protocols.frames import whole
 
         return _of_bare_memory(whole(x))
-    if library is PROTOCOL and "anew" in (info := library.describe(x)).pending:
-        if OBSERVERS:
-            notify_copy(pending_reason(info.pending), info)
+    if getattr(x, "anew", False):
         x = library.resolve(x)
     if x is given and library is not PROTOCOL:  # a protocol's object of an unregistered type
         x, library = library.export(x), PROTOCOL

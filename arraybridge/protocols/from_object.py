@@ -30,7 +30,7 @@ from ..dlpack import (
 from ..layout import span
 from ..ndarrays import address_of
 from .frames import opened_frame
-from .rejections import METHODS, handed_on, has_no_memory, lost, no_array, own
+from .rejections import METHODS, check_whole, handed_on, has_no_memory, lost, no_array, own
 
 
 class Protocol(Library):
@@ -133,16 +133,25 @@ def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tupl
         except _REFUSALS as error:
             refusal = error
     if own(x, "__cuda_array_interface__"):
-        _check_whole(x)
-        with suppress(*_REFUSALS):  # of an array on the host
-            if x.__cuda_array_interface__ is not None:
-                from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
+        check_whole(x)
+        try:
+            interface = x.__cuda_array_interface__
+        except _REFUSALS:  # of an array on the host
+            interface = None
+        if interface is not None:
+            from .cuda_array_interface import LIBRARY as CUDA_ARRAY_INTERFACE
 
-                return x, CUDA_ARRAY_INTERFACE
+            again = x.__cuda_array_interface__
+            if isinstance(again, dict) and again.get("data") != interface.get("data"):
+                raise ConversionError(
+                    f"{type(x).__name__} has other memory at each look at its "
+                    "__cuda_array_interface__: pass an array that keeps it"
+                )
+            return x, CUDA_ARRAY_INTERFACE
     if refusal is not None and not _on_host(x):
         raise refusal
     if own(x, "__array_interface__"):
-        _check_whole(x)
+        check_whole(x)
         try:
             interface = x.__array_interface__
         except _REFUSALS as error:
@@ -165,7 +174,7 @@ def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tupl
     if (computed or refusal is not None) and getattr(type(x), "__array__", None) is not None:
         if has_no_memory(type(x)):
             raise no_array(x, to)
-        _check_whole(x)
+        check_whole(x)
         try:
             found = _of_array(x)
             return _settled(found, _of_array(x) if shared or refusal is not None else found)
@@ -181,12 +190,6 @@ def restated(why: str, given: Any, array: Any) -> str:
         return of_native(why)
     inside = array is not given and type(array) is np.ndarray
     return of_native(why, "numpy.asarray(x)") if inside else why
-
-
-def _check_whole(x: Any) -> None:
-    objection = lost(x)
-    if objection is not None:
-        raise ConversionError(objection)
 
 
 def _on_host(x: Any) -> bool:
@@ -214,7 +217,7 @@ def _of_buffer(x: Any) -> np.ndarray | None:
         buffer = memoryview(x)
     except (TypeError, BufferError):
         return None
-    _check_whole(x)
+    check_whole(x)
     try:
         return np.asarray(buffer)  # so that bytes are numbers, not text
     except ValueError as error:  # such as pointers of ctypes
@@ -236,7 +239,7 @@ def _of_array(x: Any) -> np.ndarray:
 
 
 def _of_interface(x: Any, interface: Any) -> np.ndarray:
-    if isinstance(interface, dict):
+    if isinstance(interface, dict):  # else NumPy's error is better
         _check_interface(x, interface)
         if interface.get("data") is None:
             interface = interface | {"data": x}
@@ -263,10 +266,8 @@ def _ordered(tensor: ManagedTensor) -> ManagedTensor:
     return tensor
 
 
-def _check_interface(x: Any, interface: object) -> None:
+def _check_interface(x: Any, interface: dict[str, Any]) -> None:
     """Check what NumPy ignores: a mask, and the end of a buffer."""
-    if not isinstance(interface, dict):
-        return  # NumPy's error is better
     if interface.get("mask") is not None:
         raise ConversionError(
             f"{type(x).__name__} has a mask in its __array_interface__, which would be lost: fill "
@@ -293,7 +294,7 @@ def _check_interface(x: Any, interface: object) -> None:
 
 def _guard(x: object) -> None:
     """Raise for what DLPack cannot express and the C exchange API does not check."""
-    _check_whole(x)
+    check_whole(x)
     for flag, remedy in (
         ("requires_grad", "detach it first"),
         ("is_conj", "resolve its conjugate bit first"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.records import ConversionError
-from ..core.registry import RECORDS, library_of_type, package_of
+from ..core.registry import RECORDS, package_of
 from .frames import speaks_arrow
 
 METHODS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
@@ -23,6 +23,8 @@ _CHUNKS = ("chunks", "chunking", "chunk_layout")  # of Zarr and h5py, netCDF4, T
 _REMEDIES = (
     ("ragged_rank", "a concrete array: it stands for one in a Keras model that is being built"),
     ("counts", "x.values()"),  # histograms
+    ("variances", "its values without the dimensions' names, x.values"),  # scipp
+    ("uncertainty", "only its numbers, x.data"),  # astropy
     ("to_dataarray", "x.to_dataarray().data"),  # xarray
     ("sizes", _LABELS),
     ("snapshot", "x.snapshot()"),  # awkward
@@ -42,7 +44,8 @@ _REMEDIES = (
     ("addupdate", "x[...]"),  # jax.new_ref
     ("__array__", "numpy.asanyarray(x)"),  # which keeps a mask
 )
-_LOOKS = ("__array__", "toarray", "addupdate")  # of arrays, columns and sparse matrices
+#: Attributes of arrays, columns, sparse matrices and the like.
+_LOOKS = ("__array__", "toarray", "addupdate", "variances", "uncertainty")
 _TABLES = ("columns", "column_names")
 
 
@@ -70,6 +73,8 @@ def no_array(x: Any, to: str = "") -> TypeError:
     if isinstance(x, type):
         return TypeError(f"the class {x.__qualname__} is not an array: pass one of its instances")
     found = _remedy(x, to)
+    if found == _REMEDIES[-1][1] and (objection := lost(x)):  # which NumPy would drop
+        return TypeError(objection)
     if found is not None:
         return TypeError(f"{_named(x)} is not an array in memory: pass {found}")
     return TypeError(
@@ -109,14 +114,9 @@ def is_arraylike(cls: type) -> bool:
 
 
 def own(x: Any, method: str) -> bool:
-    """Whether ``x`` or its class has a protocol, and does not forward another's; nothing is called.
-
-    None, as the value, means that it has none.
-    """
-    return (
-        getattr(type(x), method, None) is not None
-        or getattr(x, "__dict__", {}).get(method) is not None
-    )
+    """Whether ``x`` or its class has a protocol other than None, not another's; without a call."""
+    known = getattr(type(x), method, None) or getattr(x, "__dict__", {}).get(method)
+    return known is not None
 
 
 def speaks(x: Any) -> bool:
@@ -138,9 +138,8 @@ def handed_on(x: Any) -> str | None:
     return lost(x) or f"{_named(x)} would lose {what}"
 
 
-#: Attributes that say more about an array than its numbers do, and those that have the numbers.
-_MEANINGS = {"mask": "mask", "unit": "unit", "units": "unit"}
-_NUMBERS = ("value", "magnitude", "values", "data")
+#: Attributes that say more about an array than its numbers do.
+_MEANINGS = {"mask": "mask", "unit": "unit", "units": "unit", "uncertainty": "uncertainty"}
 
 
 def _has(x: Any, name: str, called: bool = False) -> bool:
@@ -149,38 +148,32 @@ def _has(x: Any, name: str, called: bool = False) -> bool:
         value = getattr(x, name, None)
     except Exception:  # whatever a property raises
         return False
+    if name == "mask" and not (isinstance(value, int | list) or hasattr(value, "shape")):
+        return False  # such as awkward's, which selects
     return value is not None and (called or not callable(value))
 
 
 def lost(x: Any) -> str | None:
-    """Return why an array of a subclass, or of no library, would lose something, or None."""
+    """Return why an array of a subclass, or of no library, would lose something, or None.
+
+    It is refused whether or not anything is masked.
+    """
     what = next((what for name, what in _MEANINGS.items() if _has(x, name)), None)
-    if what is None:
+    array = isinstance(x, np.ndarray)
+    if what is None or (array and x.dtype.names):  # of records, they are fields
         return None
     if what == "mask" and hasattr(x, "filled"):
         return "a masked array would lose its mask: fill it first, x.filled(value)"
-    numbers = "an array of its numbers alone"
-    if isinstance(x, np.ndarray):
-        numbers = "numpy.asarray(x)"
-    name = next((name for name in _NUMBERS if _has(x, name)), None)
-    if name not in (None, "data") or (name and not isinstance(x, np.ndarray)):
-        numbers = f"only its numbers, x.{name}"
+    numbers = "numpy.asarray(x)" if array else "an array of its numbers alone"
+    for name in ("value", "magnitude", *(() if array else ("values", "data"))):
+        if _has(x, name):
+            numbers = f"only its numbers, x.{name}"
+            break
     return f"{_named(x)} would lose its {what}: pass {numbers}"
 
 
 def check_whole(x: Any) -> None:
-    """Raise for a mask or a unit that would be lost, and for objects that are not in memory.
-
-    As :func:`arraybridge.convert`: ConversionError, whether or not anything is masked; TypeError
-    for a graph or a file, which must not be computed or read implicitly.
-    """
-    kind = type(x)
-    if kind is np.ndarray or isinstance(x, np.generic):
-        return
-    if library_of_type(kind) is not None and not isinstance(x, np.ndarray):
-        return
-    if has_no_memory(kind):
-        raise no_array(x)
-    problem = lost(x) or handed_on(x)
-    if problem is not None:
-        raise ConversionError(problem)
+    """Raise ConversionError for a mask or a unit that would be lost."""
+    objection = lost(x)
+    if objection is not None:
+        raise ConversionError(objection)

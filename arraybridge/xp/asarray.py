@@ -56,7 +56,7 @@ def taking_any(
             except TypeError:
                 if is_arraylike(kind) or hasattr(kind, "__torch_function__"):  # also fx.Proxy
                     raise
-                return x  # the library raises
+                return x  # the library raises, unless it knows the object
         cast = None if dtype is None else cast_of(dtype, "unsafe")
         # CuPy's own asarray copies NumPy's arrays; devices are read late, as JAX then starts.
         there = library if DeviceType.CPU in home.accepts.devices else "numpy"
@@ -91,8 +91,9 @@ def taking_any(
             x = native(x, dtype, None)
             if isinstance(x, numpy.ndarray):
                 return own(x, dtype=dtype)
-        check_whole(x)
         if home.owns(type(x)):
+            if isinstance(x, numpy.ndarray):
+                check_whole(x)
             home.check_supported(x, read=True)
         return x
 
@@ -108,7 +109,8 @@ def taking_any(
         if dtype is not None and check_dtype is not None:
             dtype = check_dtype(dtype)
         if home.owns(type(obj)):
-            check_whole(obj)
+            if isinstance(obj, numpy.ndarray):
+                check_whole(obj)
             if OBSERVERS:
                 _notify(home, obj, dtype, device, copy)
         elif isinstance(obj, list | tuple):

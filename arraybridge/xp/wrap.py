@@ -18,6 +18,7 @@ from ..array.array import Array
 from ..array.library_array import LibraryArray
 from ..array.scalars import KINDS
 from ..dlpack import DataType
+from ..protocols.rejections import METHODS
 from .asarray import native_device
 from .retry import Retry
 
@@ -74,7 +75,7 @@ def for_arrays(
             return cls._home.native_dtype(x) or x
         if isinstance(x, list | tuple):
             return [argument(each) for each in x] if any(map(_is_array, x)) else x
-        if hasattr(type(x), "__dlpack__") or hasattr(type(x), "__array__"):
+        if any(hasattr(type(x), name) for name in (*METHODS, "__array__")):
             raise TypeError(
                 f"{module} takes arraybridge Arrays, got {type(x).__module__}."
                 f"{type(x).__qualname__}: wrap it with asarray, or use arraybridge.namespace(x)"
@@ -106,7 +107,7 @@ def for_arrays(
 
 
 def _is_array(x: Any) -> bool:
-    return hasattr(type(x), "__dlpack__")
+    return any(hasattr(type(x), name) for name in METHODS)
 
 
 def _wrap_for(cls: type[LibraryArray], template: Any) -> Callable[[Any], Any]:

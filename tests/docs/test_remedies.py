@@ -198,6 +198,30 @@ def test_remedies_of_keras(monkeypatch):
             call(keras.KerasTensor((2,)), like="torch")
 
 
+@pytest.mark.heavy
+def test_remedies_of_astropy_and_awkward():
+    nddata, ak = pytest.importorskip("astropy.nddata"), pytest.importorskip("awkward")
+    given = {"unit": "adu", "mask": np.eye(2, dtype=bool)}
+    for x in (
+        nddata.NDData(np.ones((2, 2))),
+        nddata.NDData(np.ones((2, 2)), unit="m"),
+        nddata.CCDData(np.ones((2, 2)), **given),
+        nddata.NDDataArray(np.ones(3), uncertainty=nddata.StdDevUncertainty(np.ones(3))),
+        ak.Array([1.0, 2.0]),
+        ak.Array([[1.0], [2.0]]),
+    ):
+        (code,) = CODE.findall(refusal(x, "torch"))
+        assert ab.convert(carried_out(code, x), "torch").numel() > 1
+        with pytest.raises(ab.ConversionError, match=re.escape(code)):
+            ab.tree.convert([x], "torch")
+    assert ab.asarray(ak.Array([1.0, 2.0]), like="torch").tolist() == [1, 2]
+    with pytest.raises(ab.ConversionError, match="would lose its mask"):
+        ab.asarray(nddata.CCDData(np.ones((2, 2)), **given), like="torch")
+    record = np.rec.array([(1, 2.0)], dtype=[("mask", "i4"), ("b", "f8")])
+    (code,) = CODE.findall(refusal(record, "torch"))
+    assert ab.convert(carried_out(code, record), "torch").tolist() == [1]
+
+
 def test_remedies_of_destinations():
     ref = _ref()
     with pytest.raises(TypeError, match=r"assign through its library, dst\[...\] = ...$"):

@@ -248,3 +248,46 @@ def test_an_interface_with_a_mask_is_refused():
     interface = NUMBERS.__array_interface__ | {"mask": NUMBERS > 1}
     with pytest.raises(ab.ConversionError, match="has a mask"):
         ab.convert(types.SimpleNamespace(__array_interface__=interface), "numpy")
+
+
+class Elsewhere:
+    """Refuses its memory, on a device; the host would get it by a hidden copy."""
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, **_):
+        raise BufferError("on a device")
+
+    __array__ = Never.__array__
+    __array_interface__ = property(Never.__array__)
+
+
+class OnDevice:
+    """Says where its memory is on a device, each time the same or not."""
+
+    def __init__(self, step):
+        self.address, self.step = 4096, step
+
+    @property
+    def __cuda_array_interface__(self):
+        self.address += self.step
+        return {"shape": (3,), "typestr": "<f8", "data": (self.address, False), "version": 3}
+
+
+def test_what_a_device_refuses_the_host_is_not_asked_for():
+    for call in (lambda x: ab.convert(x, "numpy"), lambda x: ab.asarray(x, like="numpy")):
+        with pytest.raises(BufferError, match="on a device"):
+            call(Elsewhere())
+    assert ab.inspect(OnDevice(0)).device == (2, 0)
+    for call in (ab.inspect, lambda x: ab.copyto(x, NUMBERS), ab.from_dlpack):
+        with pytest.raises(ab.ConversionError, match="has other memory at each look"):
+            call(OnDevice(64))
+
+
+def test_namespaces_of_arrays_take_no_foreign_ones():
+    x = types.SimpleNamespace(__array_interface__=NUMBERS.__array_interface__)
+    masked = type("Masked", (), {**vars(x), "mask": np.ones(3, bool)})()
+    for xp in (ab.xp.numpy, ab.xp.torch):
+        with pytest.raises(TypeError, match="takes arraybridge Arrays"):
+            xp.add(xp.ones(3), masked)
