@@ -120,7 +120,9 @@ class _Planning:
                 return found
             if self.request.copy is not False and axes == tuple(range(s.ndim)):
                 if found.kind == "view":
-                    found = amended(self.as_it_is(True), why=layout_change(s, cast))
+                    found = self.as_it_is(True)
+                if found.kind == "copy" and not (self.request.copy or has_order(s, axes)):
+                    found = amended(found, why=layout_change(s, cast))
                 if found.kind != "refuse" and (self.makes_c_order(found) or has_order(s, axes)):
                     return found
             return self.cast(cast, wanted, axes, found.why)
@@ -172,18 +174,17 @@ class _Planning:
             if isinstance(copier, str):
                 return self.refuse(copier, place)
             return self._route("transfer", "asked for by device=", place, copier=copier)
-        objection: str | None = None
-        if copy is None and not request.share:
-            # Checked first, so that the result does not depend on the alignment.
+        objection = view_objection(s, accepts, request.alias_readonly)
+        if objection is None and copy is None and not request.share:
+            # Before the alignment, on which the result must not depend.
             objection = self.may_change(accepts)
-        if objection is None:
-            objection = view_objection(s, accepts, request.alias_readonly)
+        objection = objection or misalignment(s, accepts)
         if objection is None and not copy:
             return self._route("view", note or f"{accepts.library} takes it as it is", place)
         if copy is False:
             assert objection is not None
             remedy: tuple[str, ...] = ()
-            if s.readonly and view_objection(s, accepts, True) is None:
+            if s.readonly and not (view_objection(s, accepts, True) or misalignment(s, accepts)):
                 remedy = ("alias_readonly=True asks for the view all the same",)
             return self.refuse(no_copy_allowed(objection, *remedy), place)
         if s.dtype.subbyte and not s.padded and not s.c_contiguous:
@@ -198,9 +199,11 @@ class _Planning:
         if not accepts.immutable or s.empty or (s.readonly and not s.legacy):
             return None
         but = ", though not through this array" if s.readonly else ""
+        wanted = wanted_alignment(s, accepts)
+        aligned = f", of memory aligned to {wanted} bytes" if wanted > 1 else ""
         return (
             f"{accepts.library}'s arrays never change, and this memory may still be written{but}: "
-            "copy=False asks for the view"
+            f"copy=False asks for the view{aligned}"
         )
 
     def copied(self, why: str, place: Device) -> Route:
@@ -358,7 +361,10 @@ def _transfers() -> Any:
 
 
 def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> str | None:
-    """Return why a view in the target would be refused, crash or break a promise, or None."""
+    """Return why a view in the target would be refused, crash or break a promise, or None.
+
+    The address does not matter here: see `misalignment`.
+    """
     if s.pending:
         return pending_reason(s.pending)
     if accepts.copies:
@@ -371,6 +377,11 @@ def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False
     objection = layout_objection(s, accepts)
     if objection:
         return f"{accepts.library} {objection}; the layout is {s.layout}"
+    return None
+
+
+def misalignment(s: TensorInfo, accepts: Accepts) -> str | None:
+    """Return why the target would refuse the address of a view, or None."""
     wanted = wanted_alignment(s, accepts)
     if wanted > 1 and not (s.aligned_to(wanted) or s.empty):
         return (

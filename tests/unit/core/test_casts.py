@@ -88,18 +88,26 @@ def test_explain_names_the_library_that_casts(monkeypatch):
     assert len(seen) == 2
 
 
-def test_copy_true_is_a_reason_only_if_it_was_passed():
+def test_reasons_are_those_of_the_request():
+    """A copy=True that nobody passed is no reason, and a copy=False that is named gives a view."""
     x = np.arange(6, dtype="f4").reshape(2, 3)
     held = x.copy()
     held.flags.writeable = False
-    arrays = [x, x.T, held, held.T, *([torch.ones(2, 3).T] if torch else [])]
+    wide = np.ones((4, 6), "f4")
+    arrays = [x, x.T, wide[::2], wide[:, ::-1], held, held.T, x > 2, np.float32(3)]
+    arrays += [torch.ones(2, 3).T, torch.ones(3, dtype=torch.complex64).conj()] if torch else []
     targets = [name for name in ("numpy", "torch", "jax", "array_api_strict") if installed(name)]
     for array, to, order, copy, dtype in itertools.product(
         arrays, targets, (None, "C", "F", "K"), (None, False, True), (None, "float32", "float64")
     ):
-        why = ab.explain(array, to, order=order, copy=copy, dtype=dtype).why
-        assert why
-        assert copy or "copy=True" not in why, (array.strides, to, order, copy, dtype)
+        how = {"order": order, "dtype": dtype}
+        why = ab.explain(array, to, copy=copy, **how).why
+        case = array, to, copy, how, why
+        assert why, case
+        assert copy or "copy=True" not in why, case
+        if "copy=False asks for the view" in why:
+            asked = ab.explain(array, to, copy=False, **how)
+            assert asked.kind == "view" or "wants data aligned to 64" in asked.why, (case, asked)
 
 
 def every_value(name: str) -> np.ndarray:

@@ -86,6 +86,10 @@ def test_what_may_change_is_not_shared_with_what_never_does(data):
     kind = "view" if data % 64 == 0 else "refuse"
     assert plan(info(data=data), accepts, copy=False).kind == kind
     assert plan(info(readonly=True), accepts).kind == "view"
+    for other in (info(strides=(1, 3)), info(pending=("conj",))):  # a copy=False would not help
+        route = plan(other._replace(data=data), accepts._replace(strides="c"))
+        assert route.kind == "copy"
+        assert "copy=False" not in route.why
 
 
 def test_extents_and_strides_beyond_what_the_target_counts_in():
