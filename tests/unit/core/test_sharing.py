@@ -12,7 +12,7 @@ import pytest
 import arraybridge as ab
 from arraybridge import dlpack
 from tests.support.exporters import LegacyOnly
-from tests.support.optional import optional
+from tests.support.optional import installed, optional
 from tests.support.places import Speaker
 from tests.support.probe import aligned
 from tests.support.sources import frozen
@@ -174,3 +174,15 @@ def test_a_mapped_file_may_be_written(target, tmp_path):
     assert np.frombuffer(mapped, "f4").max() == lazy.max() == 0
     for j in kept:
         np.testing.assert_array_equal(np.asarray(j), 1)
+
+
+@pytest.mark.parametrize("to", [name for name in ("numpy", "torch", "jax") if installed(name)])
+def test_a_scalar_of_numpy_has_no_memory_to_share(to):
+    """Whether its array is aligned is malloc's choice: copy=False is refused each time."""
+    kept = [np.float32(n) for n in range(64)]
+    for x in kept:
+        assert ab.explain(x, to, copy=False).kind == "refuse"
+        with pytest.raises(ab.ConversionError, match="made anew"):
+            ab.convert(x, to, copy=False)
+        assert float(ab.convert(x, to)) == float(x)
+        assert ab.from_dlpack(x).library == "numpy"
