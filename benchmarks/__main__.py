@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=list(SECTIONS), choices=SECTIONS)
     arguments = parser.parse_args()
     failed = []
-    order = tuple(map(heading, SECTIONS))
+    order = *(heading(each, " --against TREE") for each in SECTIONS), *map(heading, SECTIONS)
     for module in arguments.only:
         start = time.perf_counter()
         text = run(module, quick=arguments.quick)

@@ -3,6 +3,7 @@
 python -m benchmarks.calls                prints the tables
 python -m benchmarks.calls --write        and keeps them in benchmarks/RESULTS.md
 python -m benchmarks.calls --only conj    the rows with that word
+python -m benchmarks.calls --against TREE     the same calls here and in another tree, in turn
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import tvm_ffi
 import arraybridge as ab
 
 from .goals import Case, Found, measure, summary, table
-from .results import head, write
+from .results import against, head, heading, number, write
 
 COUNT = 24
 REFERENCE = 2_400  # ns of np.from_dlpack(tensor) on the machine of the goals
@@ -274,11 +275,17 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="keep the result in RESULTS.md")
     parser.add_argument("--quick", action="store_true", help="few rounds, to try it")
     parser.add_argument("--only", default="", metavar="WORD", help="rows with WORD in the name")
+    parser.add_argument("--against", metavar="TREE", help="compare with another tree's calls")
     arguments = parser.parse_args()
-    text = report(found(only=arguments.only, quick=arguments.quick))
+    if arguments.against:
+        passed = ["--only", arguments.only, *["--quick"] * arguments.quick]
+        least = {"": lambda row: number(row["least"])}
+        text = against(arguments.against, "calls", least, *passed)
+    else:
+        text = report(found(only=arguments.only, quick=arguments.quick))
     print(text)
     if arguments.write:
-        write(text, "calls: `python -m benchmarks.calls`")
+        write(text, heading("calls", " --against TREE" if arguments.against else ""))
 
 
 if __name__ == "__main__":

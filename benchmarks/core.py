@@ -2,6 +2,7 @@
 
 python -m benchmarks.core              prints the table
 python -m benchmarks.core --quick      fewer rounds
+python -m benchmarks.core --against TREE     here and in another tree, in turn
 
 A "signature" is what a plan depends on: data type, layout and flags; a "request" is the target and the
 keywords. First calls are compared with later ones. All times are least times, in turn with the library's own call.
@@ -24,7 +25,7 @@ import torch
 import arraybridge as ab
 from arraybridge.core.registry import KNOWN, forget
 
-from .results import head
+from .results import against, head, heading, number, write
 
 SINGLE = np.random.default_rng(0).random((64, 48), np.float32)
 READ_ONLY = SINGLE.copy()
@@ -118,10 +119,27 @@ def measured(rounds: int) -> list[tuple[str, float, float, float, float]]:
     return rows
 
 
+#: Of a row, for `--against`.
+TIMES = {
+    "": lambda row: number(row["own call, ns"]) + number(row["added, ns"]),
+    "; first with a new signature, µs": lambda row: number(row["new signature, µs"]),
+    "; first with a new request, µs": lambda row: number(row["new request, µs"]),
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    rounds = 12 if parser.parse_args().quick else 60
+    parser.add_argument("--against", metavar="TREE", help="compare with another tree's calls")
+    parser.add_argument("--write", action="store_true", help="keep the result in RESULTS.md")
+    arguments = parser.parse_args()
+    rounds = 12 if arguments.quick else 60
+    if arguments.against:
+        text = against(arguments.against, "core", TIMES, *["--quick"] * arguments.quick)
+        print(text)
+        if arguments.write:
+            write(text, heading("core", " --against TREE"))
+        return 0
     warnings.simplefilter("ignore")
     print(INTRODUCTION, head("numpy torch jax jaxlib"), sep="\n\n")
     print()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -27,8 +29,45 @@ def head(distributions: str, *more: str) -> str:
     return f"Machine: {'; '.join(parts)}."
 
 
-def heading(module: str) -> str:
-    return f"{module}: `python -m benchmarks.{module}`"
+def heading(module: str, more: str = "") -> str:
+    return f"{module}: `python -m benchmarks.{module}{more}`"
+
+
+#: The most that a row may take, in times what it took in the other tree.
+MOST = 1.3
+
+
+def against(
+    tree: str, module: str, times: dict[str, Callable[[dict[str, str]], float]], *arguments: str
+) -> str:
+    """Run a module here and in another tree, in turn and three times each: a table of the least times.
+
+    `times` has functions of a row of the module's tables. The extension must be built in both trees.
+    """
+    least: tuple[dict[str, float], dict[str, float]] = {}, {}
+    command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{module}", *arguments]
+    for turn in range(6):
+        root, found = (RESULTS.parents[1], tree)[turn % 2], least[turn % 2]
+        there = {"cwd": root, "env": os.environ | {"PYTHONPATH": str(root)}}
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **there)
+        for row in [row for rows in tables(done.stdout).values() for row in rows]:
+            for what, time_of in times.items():
+                name, took = f"{next(iter(row.values()))}{what}", time_of(row)
+                found[name] = min(took, found.get(name, took))
+    names = [name for name in least[0] if name in least[1]]
+    lines, kept = ["| call | now | before | now / before |", "| --- | ---: | ---: | ---: |"], 0
+    for name in names:
+        now, before = (found[name] for found in least)
+        ratio, kept = f"{now / before:.2f}", kept + (now <= MOST * before)
+        ratio = ratio if now <= MOST * before else f"**{ratio}**"
+        lines.append(f"| {name} | {now:,.0f} | {before:,.0f} | {ratio} |")
+    title = f"{kept} of {len(names)} rows take at most {MOST} times what they took in `{tree}`."
+    measured = "Measured: the least of three runs in each tree, in turn; ns unless it says µs."
+    return "\n\n".join([title, measured, head("numpy torch jax"), "\n".join(lines)])
+
+
+def number(cell: str) -> float:
+    return float(cell.replace(",", ""))
 
 
 def sections(text: str) -> dict[str, str]:
@@ -52,7 +91,7 @@ def tables(section: str) -> dict[str, list[dict[str, str]]]:
     for part in f"\n{section}".split("\n### "):
         title, _, body = part.partition("\n")
         lines = body.splitlines()
-        at = next((at for at, line in enumerate(lines) if line.startswith("| ---")), None)
+        at = next((at for at, line in enumerate(lines) if line.startswith(("| ---", "|---"))), None)
         if at is None:
             continue
         names, rows = cells(lines[at - 1]), []
