@@ -252,12 +252,7 @@ def _destination(out: Any, name: str) -> tuple[Any, Library]:
         raise TypeError(f"{name} cannot be written: {why}; {remedy}") from None
     if isinstance(out, np.generic):
         why = "a NumPy scalar is immutable"
-    elif (
-        library is PROTOCOL
-        and found is not out
-        and not hasattr(kind, "__arraybridge__")
-        and library.describe(found).copied
-    ):
+    elif getattr(found, "copied", False) and not (found is out or hasattr(kind, "__arraybridge__")):
         why = f"{kind.__qualname__} exports a copy"
     else:
         return found, library

@@ -11,7 +11,7 @@ from ..conversion import convert, numpy_view
 from ..core.copiers import copier_for, no_copy
 from ..core.kernel import compact_copy
 from ..core.library import Library, place_named
-from ..core.records import ConversionError, TensorInfo, no_copy_allowed, pending_reason
+from ..core.records import ConversionError, TensorInfo, no_copy_allowed
 from ..core.registry import KNOWN, RECORDS, library_named
 from ..core.request import Request, checked_copy
 from ..core.table import OBSERVERS, notify, notify_copy, notify_view, plan_for, relabelled, run_plan
@@ -427,14 +427,10 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
 
         native, library = whole(native, copy is False), PROTOCOL
     info = library.describe(native)
-    if "anew" in info.pending:  # the Array keeps what this look gave
-        if copy is False:
-            raise ConversionError(no_copy_allowed(pending_reason(info.pending)))
-        native = library.resolve(native)
-        info = library.describe(native)
+    anew = "anew" in info.pending
     if info.refused and not library.supports(native):
         raise ConversionError(info.refused)
-    if copy or (device is not None and device != info.device):
+    if copy or (anew and copy is False) or (device is not None and device != info.device):
         target = library
         if type(library).wrap is Library.wrap:  # it cannot make arrays
             from .device_namespace import fallback_library
@@ -443,6 +439,8 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         alias = library.alias(native)
         result = run_plan(alias, plan_for(alias, library, target, Request(device, copy)))
         return _constructor(target, type(result))(result)
+    if anew:  # the Array keeps what this look gave
+        native = library.resolve(native)
     make = _constructor(library, type(native))
     if OBSERVERS:
         notify_view("an Array refers to it", info)

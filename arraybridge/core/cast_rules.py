@@ -14,7 +14,7 @@ import numpy as np
 from ..dlpack import DataType, DataTypeCode
 from ..dlpack.types import BY_NAME
 from ..suggest import did_you_mean
-from .registry import library_of_package, package_of
+from .registry import library_of_package
 
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe", "same_value"]
 CASTINGS: tuple[str, ...] = get_args(Casting)
@@ -71,12 +71,7 @@ def _read(dtype: Any) -> DataType:
 
 def of_column(dtype: Any) -> DataType | None:
     """Return the type of a pandas or polars data type, or None."""
-    if package_of(dtype if isinstance(dtype, type) else type(dtype)) not in ("pandas", "polars"):
-        return None
-    inner = getattr(dtype, "numpy_dtype", None)  # pandas' nullable ones, and those of Arrow
-    if inner is not None:
-        return _of_numpy(inner)
-    name = str(dtype).lower()
+    name = str(getattr(dtype, "numpy_dtype", dtype)).lower()
     return BY_NAME.get("bool" if name == "boolean" else name)
 
 

@@ -16,17 +16,7 @@ from ..core.library import Library
 from ..core.records import Accepts, ConversionError, TensorInfo, of_native
 from ..core.registry import RECORDS, library_named
 from ..core.table import relabelled
-from ..dlpack import (
-    ConsumedCapsuleError,
-    DeviceType,
-    MalformedTensorError,
-    ManagedTensor,
-    UnsupportedVersionError,
-    acquire,
-    device_of,
-    exchange_api,
-    is_capsule,
-)
+from ..dlpack import DeviceType, ManagedTensor, acquire, device_of, exchange_api, is_capsule
 from ..layout import span
 from ..ndarrays import address_of
 from .frames import opened_frame
@@ -76,8 +66,6 @@ LIBRARY = Protocol()
 _ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 #: Errors by which an object refuses a protocol, so that the next one is asked.
 _REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
-#: Errors about what an object returned.
-_WRONG = (ConsumedCapsuleError, MalformedTensorError, UnsupportedVersionError)
 
 
 def as_source(
@@ -85,10 +73,10 @@ def as_source(
 ) -> tuple[object, Library]:
     """Return the array or tensor that ``x`` converts as, and its library; consume a capsule.
 
-    This is the one place that decides which protocol an object of no library is asked for: see
-    `_asked`. If it is only described (`looking`), reading that would consume or compute it is
-    refused. `to` is the target, if any, for errors. TypeError if ``x`` is not an array in memory by
-    any protocol; ConversionError if it is more than its memory: it has a mask or a unit, or
+    This is the one place that decides which protocol an object of no library is asked for. If it
+    is only described (`looking`), reading that would consume or compute it is refused. `to` is the
+    target, if any, for errors; see `_asked` for more. TypeError if ``x`` is not an array in memory
+    by any protocol; ConversionError if it is more than its memory: it has a mask or a unit, or
     forwards the protocol of an array that it wraps.
     """
     record = RECORDS[type(x)]
@@ -112,24 +100,19 @@ def as_source(
 
 
 def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tuple[object, Library]:
-    """Ask an object for its memory by one protocol after the other.
+    """Ask an object for its memory by one protocol after the other; raise the first refusal.
 
     In order: DLPack; the CUDA array interface; and of memory on the host NumPy's array interface,
     Arrow's for frames and columns, the buffer protocol, and ``__array__``. The last may compute: it
-    is called if another one refused, or the caller wants it (`computed`). If all refuse, the first
-    error is raised.
-
-    Memory that is made anew at each look is taken as a copy. DLPack has a flag for that. The others
-    are looked at twice, and so are DLPack and ``__array__`` if the caller relies on shared memory
-    (`shared`).
+    is called if another one refused, or the caller wants it (`computed`). Memory that is made anew
+    at each look is a copy: DLPack has a flag for that, and others are looked at twice, also DLPack
+    and a plain ``__array__`` if the caller relies on shared memory (`shared`).
     """
     refusal: Exception | None = None
     if own(x, "__dlpack__"):
         _guard(x)
         try:
             return _of_dlpack(x, shared), LIBRARY
-        except _WRONG:
-            raise
         except _REFUSALS as error:
             refusal = error
     if own(x, "__cuda_array_interface__"):

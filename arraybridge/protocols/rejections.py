@@ -45,7 +45,7 @@ _REMEDIES = (
     ("__array__", "numpy.asanyarray(x)"),  # which keeps a mask
 )
 #: Attributes of arrays, columns, sparse matrices and the like.
-_LOOKS = ("__array__", "toarray", "addupdate", "variances", "uncertainty")
+_LOOKS = (*METHODS, "__array__", "toarray", "addupdate", "variances", "uncertainty")
 _TABLES = ("columns", "column_names")
 
 

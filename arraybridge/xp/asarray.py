@@ -27,7 +27,6 @@ from ..protocols.from_object import as_source
 from ..protocols.rejections import check_whole, is_arraylike
 
 _NUMBERS = (*KINDS, numpy.generic)
-_PROTOCOLS = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
 
 
 def taking_any(
@@ -48,7 +47,7 @@ def taking_any(
             return x.native
         kind = type(x)
         known = library_of_type(kind) is not None or is_capsule(x) or is_frame(kind)
-        if not (known or isinstance(x, Array) or any(hasattr(kind, n) for n in _PROTOCOLS)):
+        if not (known or isinstance(x, Array)):
             if library == "jax" and hasattr(kind, "__jax_array__"):
                 return x  # it knows the object
             try:
