@@ -126,10 +126,8 @@ def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tupl
 
             again = x.__cuda_array_interface__
             if isinstance(again, dict) and again.get("data") != interface.get("data"):
-                raise ConversionError(
-                    f"{type(x).__name__} has other memory at each look at its "
-                    "__cuda_array_interface__: pass an array that keeps it"
-                )
+                why = "has other memory at each look: pass an array that keeps it"
+                raise ConversionError(f"{type(x).__name__} {why}")
             return x, CUDA_ARRAY_INTERFACE
     if refusal is not None and not _on_host(x):
         raise refusal
@@ -204,9 +202,8 @@ def _of_buffer(x: Any) -> np.ndarray | None:
     try:
         return np.asarray(buffer)  # so that bytes are numbers, not text
     except ValueError as error:  # such as pointers of ctypes
-        remedy = (
-            "x.contents" if hasattr(x, "contents") else "its bytes, numpy.frombuffer(x, 'uint8')"
-        )
+        bare = "its bytes, numpy.frombuffer(x, 'uint8')"
+        remedy = "x.contents" if hasattr(x, "contents") else bare
         raise ConversionError(
             f"the buffer of {type(x).__name__} has the format {buffer.format!r}, for which NumPy "
             f"has no dtype: pass {remedy}"

@@ -46,7 +46,6 @@ _REMEDIES = (
 )
 #: Attributes of arrays, columns, sparse matrices and the like.
 _LOOKS = (*METHODS, "__array__", "toarray", "addupdate", "variances", "uncertainty")
-_TABLES = ("columns", "column_names")
 
 
 def _remedy(x: Any, to: str) -> str | None:
@@ -106,11 +105,11 @@ def has_no_memory(cls: type) -> bool:
 
 def is_arraylike(cls: type) -> bool:
     """Whether instances of a class look like arrays or columns, if `convert` takes them or not."""
-    if has_no_memory(cls):
+    if hasattr(cls, "columns") or hasattr(cls, "column_names"):  # a whole frame
+        return has_no_memory(cls)
+    if speaks_arrow(cls) and hasattr(cls, "__len__"):  # a stream has no length
         return True
-    looks = any(getattr(cls, name, None) is not None for name in _LOOKS)
-    columnar = speaks_arrow(cls) and hasattr(cls, "__len__")  # a stream has no length
-    return (looks or columnar) and not any(hasattr(cls, name) for name in _TABLES)
+    return has_no_memory(cls) or any(getattr(cls, name, None) is not None for name in _LOOKS)
 
 
 def own(x: Any, method: str) -> bool:

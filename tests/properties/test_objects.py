@@ -42,20 +42,18 @@ class Drawn:
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        base = bytearray if self.kinds["buffer"] else object
-        names = {"dlpack": "__dlpack__", "array": "__array__", "arrow": "__arrow_c_array__"}
-        methods: dict[str, Any] = {
-            name: getattr(self, f"_{which}") for which, name in names.items() if self.kinds[which]
+        new, old = lambda _, **terms: self._dlpack(), lambda _, *, stream=None: self._dlpack()
+        methods = {
+            "__dlpack__": ("dlpack", old if self.kinds["dlpack"] == "old" else new),
+            "__dlpack_device__": ("dlpack", lambda _: (1, 0)),
+            "__cuda_array_interface__": ("cuda", property(lambda _: self._look("cuda"))),
+            "__array_interface__": ("interface", property(lambda _: self._interface())),
+            "__arrow_c_array__": ("arrow", lambda _, schema=None: self._arrow()),
+            "__array__": ("array", lambda _, dtype=None, copy=None: self._array()),
         }
-        if self.kinds["dlpack"]:
-            methods["__dlpack_device__"] = lambda _: (1, 0)
-            if self.kinds["dlpack"] == "old":
-                methods["__dlpack__"] = lambda _, *, stream=None: self._dlpack(_, stream=stream)
-        for which, name in (("interface", "array"), ("cuda", "cuda_array")):
-            if self.kinds[which]:
-                methods[f"__{name}_interface__"] = property(getattr(self, f"_{which}"))
-        bound = {k: v if not hasattr(v, "__self__") else _method(v) for k, v in methods.items()}
-        cls = type("Object", (base,), bound | self.meaning)
+        own = {name: method for name, (which, method) in methods.items() if self.kinds[which]}
+        base = bytearray if self.kinds["buffer"] else object
+        cls: Any = type("Object", (base,), own | self.meaning)
         self.x = cls(b"\4\4") if base is bytearray else cls()
         self.memory = {which: self._made(which) for which in NUMBERS}
 
@@ -77,30 +75,24 @@ class Drawn:
             self.memory[which] = self._made(which)  # what the last look gave is gone
         return kind, self.memory[which]
 
-    def _dlpack(self, _: Any, **keywords: Any) -> Any:
+    def _dlpack(self) -> Any:
         kind, memory = self._look("dlpack")
-        if kind == "copied":
-            return memory.__dlpack__(max_version=(1, 0), copy=True)
-        return memory.__dlpack__(**({} if kind == "old" else {"max_version": (1, 0)}))
+        terms = {} if kind == "old" else {"max_version": (1, 0), "copy": kind == "copied" or None}
+        return memory.__dlpack__(**terms)
 
-    def _interface(self, _: Any) -> Any:
+    def _interface(self) -> Any:
         kind, memory = self._look("interface")
         interface = memory.__array_interface__
         if kind in ("owned", "anew buffer"):
             return {**interface, "data": memory}
         return None if kind == "none" else interface
 
-    def _cuda(self, _: Any) -> Any:
-        self._look("cuda")
-        raise AssertionError("of memory on the host")
+    def _arrow(self) -> Any:
+        return pa.array(self._look("arrow")[1]).__arrow_c_array__()
 
-    def _array(self, _: Any, dtype: Any = None, copy: Any = None) -> Any:
+    def _array(self) -> Any:
         kind, memory = self._look("array")
         return np.ma.array(memory, mask=[0, 1], copy=False) if kind == "masked" else memory
-
-    def _arrow(self, _: Any, requested_schema: Any = None) -> Any:
-        self.asked.append("arrow")
-        return pa.array(self.memory["arrow"]).__arrow_c_array__()
 
     @property
     def means(self) -> bool:
@@ -117,10 +109,6 @@ class Drawn:
             elif kind not in ("", "absent", "none") and (which != "array" or refused):
                 return which
         return None
-
-
-def _method(function: Any) -> Any:
-    return lambda self, *args, **keywords: function(self, *args, **keywords)
 
 
 def drawn(readonly: bool = False, mask: Any = None, unit: Any = None, **kinds: str) -> Drawn:
