@@ -200,6 +200,7 @@ def relaxed(
     return tuple(result)
 
 
+@lru_cache(1024)
 def classify(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> str:
     """Return the first name in `LAYOUTS` that describes a layout."""
     if is_c_contiguous(shape, strides, itemsize):

@@ -44,7 +44,9 @@ def plan(
     axes.
     """
     same = source is target if same is None else same
-    return amended(_Planning(info, source, target, request, edges, same).plan(), info=info)
+    found = _Planning(info, source, target, request, edges, same).plan()
+    found.info = info
+    return found
 
 
 def unavailable(info: TensorInfo) -> str | None:
@@ -96,7 +98,7 @@ class _Planning:
         if edge is not None:
             route.edge = edge
         if kind == "copy" and axes is not None and not self.source.in_pieces:
-            route.made = dense_like(s, dtype, axes)._replace(library=target.name, device=place)
+            route.laid = dtype or s.dtype, axes
         return route
 
     def refuse(self, why: str, place: Device | None = None) -> Route:
@@ -208,20 +210,20 @@ class _Planning:
 
     def copied(self, why: str, place: Device) -> Route:
         """Plan a copy on the device of the array."""
-        from . import copiers
+        from .copiers import LibraryCopy, copier_for, copies_itself, small_copy
 
         s, source, target = self.s, self.source, self.target
         device = self.request.device
         edge = kernel = None
         if self.edges and (device is None or device == CPU) and s.device == CPU:
-            if source is not target and copiers.copies_itself(target, s):
+            if source is not target and copies_itself(target, s):
                 edge = edge_between(source, target, s, copies=True)
             else:
-                edge = copiers.small_copy(s, source, target)
+                edge = small_copy(s, source, target)
                 if edge is not None and not s.pending and s.size <= source.most_small:
                     kernel = f"{source.name}'s own copy"
-        copier = copiers.copier_for(s, source, target, place)
-        axes = None if isinstance(copier, copiers.LibraryCopy) else tuple(range(s.ndim))
+        copier = copier_for(s, source, target, place)
+        axes = None if isinstance(copier, LibraryCopy) else tuple(range(s.ndim))
         return self._route("copy", why, place, copier=copier, edge=edge, kernel=kernel, axes=axes)
 
     def makes_c_order(self, found: Route) -> bool:

@@ -14,6 +14,7 @@ from ..dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
 from ..dlpack.types import BY_NAME
 from ..layout import (
     MAX_NDIM,
+    c_strides,
     classify,
     dense_strides,
     is_broadcast,
@@ -223,9 +224,9 @@ class TensorInfo(NamedTuple):
     @property
     def dtype_name(self) -> str:
         """The name of the data type, with ``(packed)`` if sub-byte elements are packed."""
-        if self.dtype.subbyte and not self.padded:
-            return f"{self.dtype.name} (packed)"
-        return self.dtype.name
+        dtype = self.dtype
+        packed = dtype.bits * dtype.lanes % 8 and not self.padded
+        return f"{dtype.name} (packed)" if packed else dtype.name
 
     def _repr_html_(self) -> str:
         from ..notebook import table
@@ -258,7 +259,7 @@ def dense_like(
     return info._replace(
         data=ADDRESS,
         byte_offset=0,
-        strides=dense_strides(info.shape, axes or tuple(range(info.ndim))),
+        strides=c_strides(info.shape) if axes is None else dense_strides(info.shape, axes),
         dtype=dtype,
         readonly=False,
         version=None,
@@ -520,13 +521,21 @@ class Route(_Route):
     """
 
     info: TensorInfo | None = None
-    made: TensorInfo | None = None
+    #: The data type and the order of axes of a copy; None if the libraries decide.
+    laid: tuple[DataType, tuple[int, ...]] | None = None
     #: What copies; None for a view or an error.
     copier: Any = None
     #: The library's own function that is the whole conversion, if one serves.
     edge: Callable[[Any], Any] | None = None
     #: The conversion, a function of the array.
     run: Callable[[Any], Any] | None = None
+
+    @property
+    def made(self) -> TensorInfo | None:
+        if self.laid is None or self.info is None:
+            return None
+        made = dense_like(self.info, *self.laid)
+        return made._replace(library=self.target, device=self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:  # without what only this process can run
         return Route, tuple(self)
