@@ -96,7 +96,8 @@ $(VENV)/.made:
 		echo "$(@D) is here already, and make did not make it: move it away, or pass" \
 			"VENV=another-folder, which make then makes." >&2; exit 1; }; fi
 	@mkdir -p "$(@D)" && touch "$(@D)/.making"
-	"$(PYTHON)" -m venv "$(@D)" # completes an interrupted one, and deletes nothing
+	@cd "$(@D)" && rm -rf bin include lib lib64 pyvenv.cfg # of an interrupted make
+	"$(PYTHON)" -m venv "$(@D)"
 	@touch $@
 
 # One stamp per set of extras: `make` installs again only if the pins, the extras or the C sources change.

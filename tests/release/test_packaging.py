@@ -103,6 +103,8 @@ def test_make_deletes_only_what_it_made(tmp_path: Path) -> None:
     assert make("clean") == 0
     assert [name for name in (*mine, *made) if (tmp_path / name).exists()] == mine
     (tmp_path / ".venv" / ".making").touch()  # as an interrupted make leaves it
+    (tmp_path / ".venv" / "bin").mkdir()
+    (tmp_path / ".venv" / "bin" / "python").symlink_to("nowhere")
     assert make(".venv/.made") == 0
     assert (tmp_path / ".venv" / "bin" / "python").exists()
     assert (tmp_path / ".venv" / "MINE").exists()
