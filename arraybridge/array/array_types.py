@@ -105,7 +105,10 @@ def is_data(x: Any) -> bool:
 
     Others than arrays are converted as `convert` does, or raise its error. adapt passes them on.
     """
-    return is_array(x) or RECOGNIZED[type(x)].is_data
+    known = RECOGNIZED[type(x)]
+    if known.is_array is not None:
+        return known.is_array
+    return known.is_data or is_capsule(x) or speaks(x)
 
 
 def arrays_in(tree: Any, are: Callable[[Any], bool] = is_array) -> list[Any]:

@@ -66,6 +66,8 @@ LIBRARY = Protocol()
 _ON_CUDA = frozenset({DeviceType.CUDA, DeviceType.CUDA_MANAGED})
 #: Errors by which an object refuses a protocol, so that the next one is asked.
 _REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
+#: Modules whose buffers stay where they are.
+_STABLE = frozenset({"array", "builtins", "ctypes", "mmap"})
 
 
 def as_source(
@@ -151,7 +153,8 @@ def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tupl
         return opened
     found = _of_buffer(x)
     if found is not None:
-        return _settled(found, _of_buffer(x))
+        moves = type(x).__module__ not in _STABLE
+        return _settled(found, _of_buffer(x) if moves else found)
     if (computed or refusal is not None) and getattr(type(x), "__array__", None) is not None:
         if has_no_memory(type(x)):
             raise no_array(x, to)

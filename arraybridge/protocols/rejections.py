@@ -157,6 +157,8 @@ def lost(x: Any) -> str | None:
 
     It is refused whether or not anything is masked.
     """
+    if type(x) is np.ndarray:
+        return None
     what = next((what for name, what in _MEANINGS.items() if _has(x, name)), None)
     array = isinstance(x, np.ndarray)
     if what is None or (array and x.dtype.names):  # of records, they are fields
