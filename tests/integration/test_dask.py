@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import re
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 import arraybridge as ab
+from arraybridge.xp.standard import CHAPTERS, EXTENSIONS
 from tests.support.optional import needs
+from tests.support.processes import ROOT
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -70,6 +74,21 @@ def test_refusals():
             ab.convert(array, "dask")
     with pytest.raises(ab.ConversionError, match="copy=False"):
         ab.convert(x[::-1], "numpy", dtype="float64", copy=False).compute()
+
+
+def test_its_namespace_lacks_what_the_docs_say():
+    xp = ab.namespace(da.ones(3))
+    lacking = [
+        name
+        for chapter in (*CHAPTERS, *EXTENSIONS)
+        for name in import_module(f"arraybridge.xp.standard.{chapter}").__all__
+        if not hasattr(getattr(xp, chapter, xp), name)
+    ]
+    text = (ROOT / "docs" / "engines.md").read_text()
+    sentence = text[
+        text.index("is array-api-compat's. It lacks") : text.index("NumPy computes these")
+    ]
+    assert sorted(lacking) == sorted({*re.findall(r"`(\w+)`", sentence)} - {"linalg"})
 
 
 @pytest.mark.heavy
