@@ -10,9 +10,20 @@ parameter of a function that passes on the name of a library as ``LibraryName``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    overload,
+)
 
 if TYPE_CHECKING:  # some may not be installed
     from typing import Unpack
@@ -77,7 +88,10 @@ class Native(Protocol):
 
 
 ArrayT = TypeVar("ArrayT", bound=Native)
+OtherT = TypeVar("OtherT", bound="Native | None")
 T = TypeVar("T")
+P = ParamSpec("P")
+_Function: TypeAlias = Callable[..., Any]
 
 
 # The type of a library's module: it has the class of its arrays as an attribute.
@@ -181,6 +195,35 @@ class Contiguous(Protocol):
     def __call__(self, x: Any, /, *, out: ArrayT) -> ArrayT: ...
     @overload
     def __call__(self, x: Any, /, *, out: Any = None) -> Any: ...
+
+
+class Adapted(Protocol[P]):
+    """A function of one array that ``adapt`` made: of any library's, the first by position.
+
+    `P` are the other parameters. Types cannot change single ones, such as arrays after numbers:
+    annotate these as Any.
+    """
+
+    __name__: str
+    __wrapped__: Any
+
+    @overload
+    def __call__(self, x: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    @overload
+    def __call__(self, *arrays: Native, **named: Native) -> Any: ...
+    @overload
+    def __call__(self, **named: Any) -> Any: ...
+
+
+class Adapt(Protocol):
+    """The decorator that ``adapt`` returns. mypy takes the result for Any if a type has an Any."""
+
+    @overload
+    def __call__(self, f: Callable[Concatenate[ArrayT, OtherT, P], Any], /) -> _Function: ...
+    @overload
+    def __call__(self, f: Callable[Concatenate[ArrayT, P], Any], /) -> Adapted[P]: ...
+    @overload
+    def __call__(self, f: _Function, /) -> _Function: ...
 
 
 if TYPE_CHECKING:

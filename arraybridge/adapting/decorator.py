@@ -6,10 +6,9 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import partial, update_wrapper
-from importlib import import_module
 from operator import attrgetter
 from types import BuiltinFunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..array.array_types import arrays_in, unwrapped
 from ..conversion import convert
@@ -17,6 +16,9 @@ from ..core.cast_rules import Casting
 from ..core.registry import RECORDS, known_name
 from ..core.request import request_of
 from .call import Call
+
+if TYPE_CHECKING:
+    from ..typing import Adapt
 
 Function = Callable[..., Any]
 
@@ -31,7 +33,7 @@ def adapt(
     result: str | ModuleType = "caller",
     differentiable: bool = False,
     callback: object = None,
-) -> Callable[[Function], Adapted]:
+) -> Adapt:
     """Let a function of one library take arrays of any library.
 
     Arrays among the arguments, also in nested lists, tuples, dicts and dataclasses, are converted
@@ -134,7 +136,7 @@ def adapt(
         raise ValueError(f"differentiable=True needs a function of torch or jax, not of {name}")
     options = {"device": device, "dtype": dtype, "casting": casting, "result": result}
     options |= {"differentiable": differentiable, "callback": callback}
-    return partial(_adapted, name, options)
+    return cast("Adapt", partial(_adapted, name, options))
 
 
 def _adapted(library: str, options: dict[str, Any], function: Any) -> Adapted:
@@ -234,37 +236,17 @@ class Adapted:
         return Adapted(bind(self.__wrapped__, instance, owner), self.library, self.options)
 
     def __reduce__(self) -> Any:
-        """Pickle by name if it is a module's, else by the function or its name, and the options."""
+        """Pickle by name if it is a module's, else by the function and the options."""
         name = getattr(self, "__qualname__", "")
         try:
             if attrgetter(name)(sys.modules[self.__module__]) is self:
                 return name
         except (AttributeError, KeyError):
             pass
-        function = self.__wrapped__
-        module = _module_of(function)
-        if module is not None:
-            return _loaded, (self.library, self.options, module, function.__qualname__)
-        return _adapted, (self.library, self.options, function)
+        return _adapted, (self.library, self.options, self.__wrapped__)
 
     def __repr__(self) -> str:
         return f"<{self.name}, adapted from {self.library}>"
-
-
-def _module_of(function: Any) -> str | None:
-    """Return a module that has a function under its name; None for lambdas and the like.
-
-    pickle looks only in the module that a function names, which those of SciPy with SCIPY_ARRAY_API
-    are not in, and refuses those of jax.numpy.
-    """
-    name, own = (getattr(function, of, None) for of in ("__qualname__", "__module__"))
-    modules = {key: getattr(x, "__dict__", {}) for key, x in list(sys.modules.items())}
-    places = (key for key in (own, *modules) if modules.get(key, {}).get(name) is function)
-    return next(places, None) if name else None
-
-
-def _loaded(library: str, options: dict[str, Any], module: str, name: str) -> Adapted:
-    return _adapted(library, options, getattr(import_module(module), name))
 
 
 _OTHER_KINDS = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
