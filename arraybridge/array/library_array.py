@@ -175,10 +175,12 @@ class LibraryArray(Array):
         elif isinstance(value, list | tuple):
             value = self._namespace.asarray(value, dtype=self.dtype)._native
         elif value.__class__ not in KINDS:
+            if isinstance(value, numpy.ndarray):
+                check_whole(value)
             own = self._home.owns(type(value)) or isinstance(value, numpy.generic)
-            value = scalar_of(value) if own else self._operand(value)
+            given, value = value, scalar_of(value) if own else self._operand(value)
             if value is NotImplemented:
-                raise TypeError(f"cannot write a {type(value).__name__}: pass an array or a number")
+                raise TypeError(f"cannot write a {type(given).__name__}: pass an array or a number")
         if key.__class__ not in PLAIN:
             key = unwrapped(self, key)
         self._native = self._set(self._native, key, value)

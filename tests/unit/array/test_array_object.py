@@ -241,7 +241,9 @@ class TestSubclassesOfNumPys:
     def test_a_mask_would_be_lost(self, library):
         masked = np.ma.masked_array([1.0, 2.0], [True, False])
         xp = ab.from_dlpack(MAKERS[library](VALUES)).__array_namespace__()
+        own = xp.zeros(2, dtype=xp.asarray(VALUES).dtype)
         enter = (xp.asarray, lambda x: xp.asarray([x, x]), xp.from_dlpack, *self.entrances())
+        enter += (lambda x: own.__setitem__(slice(None), x),)
         for each in enter:
             with pytest.raises(ab.ConversionError, match=r"would lose its mask: fill it first"):
                 each(masked)

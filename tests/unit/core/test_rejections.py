@@ -285,6 +285,20 @@ def test_what_a_device_refuses_the_host_is_not_asked_for():
             call(OnDevice(64))
 
 
+def test_an_array_is_written_no_unit_and_no_object():
+    x, array = NUMBERS.view(Meters), ab.from_dlpack(np.zeros(3))
+    x.unit = "m"
+    with pytest.raises(ab.ConversionError, match="would lose its unit"):
+        array[:] = x
+    with pytest.raises(TypeError, match="cannot write a Never: pass an array"):
+        array[:] = Never()
+
+
+def test_fields_of_a_record_share_no_memory():
+    x = np.zeros(3, [("a", "f8"), ("b", "i1")])  # one is copied, the other a view
+    assert "shared" not in str(ab.tree.explain({"a": x["a"], "b": x["b"]}, "torch"))
+
+
 def test_namespaces_of_arrays_take_no_foreign_ones():
     x = types.SimpleNamespace(__array_interface__=NUMBERS.__array_interface__)
     masked = type("Masked", (), {**vars(x), "mask": np.ones(3, bool)})()
