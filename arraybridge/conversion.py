@@ -153,8 +153,11 @@ def entry_for(kind: type, target: Library, request: Request) -> Entry | Deferred
 def _entry(
     record: TypeRecord, kind: type, target: Library, request: Request
 ) -> Entry | Deferred | Unwrapped:
-    if target.lazy:
-        raise ConversionError(target.no_wrap)
+    if target.computing.map_blocks is not None:
+        raise ConversionError(
+            f"{target.name} makes its arrays in blocks, so it cannot be a target: "
+            + target.accepts.remedies[""]
+        )
     if record.lazy is not None:
         return Deferred(record.lazy, target, request)
     if record.library is None:
@@ -236,8 +239,10 @@ class Unwrapped:
     """Conversions of objects that stand for arrays: an Array, a protocol's object, a frame."""
 
     def __init__(self, kind: type, target: Library, request: Request) -> None:
+        from .protocols.frames import Frame
         from .protocols.from_object import as_source, restated
 
+        self._frame = Frame
         self.target, self.request, self._as_source = target, request, as_source
         self.restated = restated
 
@@ -246,7 +251,7 @@ class Unwrapped:
         x: Any
         shared = self.request.copy is False
         x, source = self._as_source(given, looking, self.target.name, shared=shared)
-        if source.in_pieces and self.request.cast is not None:
+        if type(x) is self._frame and self.request.cast is not None:
             x = x.cast(self.request.cast)
         return x, entry_of(type(x), source, self.target, self.request)
 
@@ -282,7 +287,7 @@ class Deferred:
 
     def run(self, x: Any) -> Any:
         """Return the lazy array of the converted blocks."""
-        return self.lazy.map_blocks(self._convert_block, x)
+        return self.lazy.computing.map_blocks(self._convert_block, x)
 
 
 def convert_block(to: str, request: Request, block: Any) -> Any:

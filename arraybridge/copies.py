@@ -10,13 +10,15 @@ import numpy as np
 
 from .core.copiers import copier_for, no_copy, resolved, stream_of
 from .core.kernel import NoKernel, compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
-from .core.library import Library, described_with_booleans
+from .core.library import Computing, Library, described_with_booleans, exported
 from .core.records import ConversionError, TensorInfo, pending_reason
 from .core.registry import KNOWN, RECORDS, library_of_type
 from .core.request import Request
 from .core.table import OBSERVERS, entry_of, front, notify_copy
 from .dlpack import Tensor
-from .layout import in_bytes, may_overlap_itself, span
+from .layout import SMALL, in_bytes, may_overlap_itself, span
+from .ndarrays import CHARS
+from .protocols.frames import Frame, whole
 from .protocols.from_object import LIBRARY as PROTOCOL
 from .protocols.from_object import as_source, restated
 
@@ -81,7 +83,7 @@ def _entered(kind: type) -> Any:
     if record.library is not None:
         entry = entry_of(kind, record.library, record.library, Request(contiguous=True))
     elif record.lazy is not None:
-        entry = _Run(partial(record.lazy.map_blocks, _contiguous_block))
+        entry = _Run(partial(record.lazy.computing.map_blocks, _contiguous_block))
     else:
         entry = _Run(_of_array if hasattr(kind, "__arraybridge__") else _of_other)
     record.table[_CONTIGUOUS] = entry
@@ -102,9 +104,7 @@ def _of_other(given: Any) -> Any:
     """Make an object contiguous that only supports a protocol."""
     x: Any
     x, library = as_source(given)
-    if library.in_pieces:
-        from .protocols.frames import whole
-
+    if isinstance(x, Frame):
         return _of_bare_memory(whole(x))
     if getattr(x, "anew", False):
         x = library.resolve(x)
@@ -178,7 +178,7 @@ def _write(out: Any, x: Any, name: str) -> None:
     destination, out_library = _destination(out, name)
     given, (x, library) = x, as_source(x)
     same = library is out_library and own_copies_serve() and not OBSERVERS
-    if same and library.assign(destination, x):
+    if same and type(destination) is type(x) is np.ndarray and _assigned(destination, x):
         return
     into, x = out_library.alias(destination), library.alias(x)
     wanted = out_library.describe(into)
@@ -198,20 +198,45 @@ def _write(out: Any, x: Any, name: str) -> None:
     if not info.device.host:
         _write_off_host(destination, x, out_library, library, info)
         return
-    written = out_library.export_borrowed(into, wanted)
-    read = library.export_borrowed(x, info)
+    written = exported(out_library, into, wanted, briefly=True)
+    read = exported(library, x, info, briefly=True)
     if _overlap(written, read):
         read = compact_copy(read)
     copy_into(written, read)
-    out_library.mark_modified(destination)
+    out_library.computing.mark_modified(destination)
+
+
+def _assigned(dst: np.ndarray, src: np.ndarray) -> bool:
+    """Copy one NumPy array to another, unless there is anything unusual about them."""
+    dtype = src.dtype
+    if (
+        dst.dtype is not dtype
+        or dtype.char not in CHARS
+        or dst.shape != src.shape
+        or not dst.flags.writeable
+        or (not dst.flags.forc and may_overlap_itself(dst.shape, dst.strides, dtype.itemsize))
+        # By their bounds. NumPy would check the overlap, but not with one axis.
+        or np.may_share_memory(dst, src)
+    ):
+        return False
+    if src.size <= SMALL:
+        np.copyto(dst, src)
+    else:
+        from .kernels import cpu
+
+        pointers = dst.ctypes.data, src.ctypes.data
+        cpu.copy(*pointers, src.shape, dst.strides, src.strides, dtype.itemsize)
+    return True
 
 
 def _write_off_host(
     out: Any, x: Any, out_library: Library, library: Library, info: TensorInfo
 ) -> None:
     """Copy on a device, on the destination's stream."""
+    itself = library is out_library and type(library.computing).assign is not Computing.assign
     if kernel_for(info.device) is None:
-        if library is out_library and library.overwrite(out, x):
+        if itself:
+            library.computing.assign(out, x)
             return
         why = no_kernel(info.device) or "add one with arraybridge.register_kernel"
         raise ConversionError(f"no kernel for {info.device}: {why}")
@@ -228,12 +253,13 @@ def _write_off_host(
     try:
         copy_into(written, read, stream)
     except NoKernel:  # there is no compiler; the next call knows
-        if library is out_library and library.overwrite(out, x):
-            return
-        raise
+        if not itself:
+            raise
+        library.computing.assign(out, x)
+        return
     if library is not out_library:
-        library.read_on(x, info.device, stream)
-    out_library.mark_modified(out)
+        library.devices.read_on(x, info.device, stream)
+    out_library.computing.mark_modified(out)
 
 
 def _destination(out: Any, name: str) -> tuple[Any, Library]:

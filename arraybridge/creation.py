@@ -96,15 +96,15 @@ def _of_numbers(
     obj: Any, kind: int, library: Library, cast: Cast | None
 ) -> tuple[Any, Cast | None]:
     """Make an array of nested numbers, and return the cast that remains to be done."""
-    numpys = library_named("numpy").native_namespace()
-    own = library.native_namespace()
+    numpys = library_named("numpy").computing.native_namespace()
+    own = library.computing.native_namespace()
     dtype = None if cast is None else cast.dtype
     if cast is None or dtype is None:  # the library decides, and a table casts what it made
         if KINDS[kind] is int:
             obj = _exact(obj, library)
             if isinstance(obj, numpy.ndarray):
                 return obj, cast
-        made = library.from_python(obj) if own is None else own.asarray(obj)
+        made = library.computing.from_python(obj) if own is None else own.asarray(obj)
         return numpys.asarray(obj) if made is None else made, cast
     if cast.casting in ("unsafe", "same_value"):
         return _of_any_numbers(obj, kind, cast.casting, dtype, numpys), cast
@@ -208,8 +208,8 @@ def _of_arrays(obj: Any, library: Library, cast: Cast | None, copy: bool | None)
                 "asarray takes numbers, nested lists and tuples of them, buffers and arrays, got "
                 f"{type(x).__name__}"
             )
-    own = library.native_namespace()
-    numpys = library_named("numpy").native_namespace()
+    own = library.computing.native_namespace()
+    numpys = library_named("numpy").computing.native_namespace()
     try:
         return (own or numpys).asarray(obj, copy=copy)
     except ConversionError:  # the library lacks the data type, but the cast asks for another

@@ -142,7 +142,7 @@ def _of_native(x: Any) -> Any:
     library = library_of_type(type(x))
     if isinstance(x, numpy.generic):  # not an array for convert and adapt
         library = library_named("numpy")
-    own = None if library is None else library.native_namespace()
+    own = None if library is None else library.computing.native_namespace()
     if own is not None:
         return own
     import array_api_compat
@@ -253,7 +253,7 @@ class Goal(NamedTuple):
         cls = array_class(name) if self.array_type.wrapped else None
         if cls is not None:
             return cls._namespace
-        own = library_named(name).native_namespace()
+        own = library_named(name).computing.native_namespace()
         if own is None:
             raise TypeError(f"{name} has no array-API namespace: pass like= another library")
         return own

@@ -337,8 +337,8 @@ def _start_of(cls: type) -> Callable[[Any], int | None]:
     It returns None if they are no arrays, and 0 if the address is unknown.
     """
     known, library = RECOGNIZED[cls].is_array, RECORDS[cls].library
-    if known and library is not None and library.pointer is not None:
-        return library.pointer
+    if known and library is not None and library.routing.pointer is not None:
+        return library.routing.pointer
     if known is not None:
         return lambda x: 0 if known else None
     return lambda x: 0 if is_data(x) else None

@@ -169,8 +169,8 @@ class Call:
         library = RECOGNIZED[type(x)].library
         if library is None or library.name == goal.library or not hasattr(x, "detach"):
             return False
-        if not library.tracks(x) or self.adapted.differentiable:
-            return library.tracks(x)
+        if not library.computing.tracks(x) or self.adapted.differentiable:
+            return library.computing.tracks(x)
         raise ConversionError(
             f"the result of {self.adapted.name} tracks gradients, such as those of a module's "
             "parameters, which would be cut silently: call it under torch.no_grad(), or call "

@@ -188,7 +188,7 @@ class Adapted:
         if self.tracks:
             library = self._tracking_library((args, kwargs))
             if library is not None:
-                return library.operation(self, args, kwargs)
+                return library.computing.operation(self, args, kwargs)
         call = Call(self)
         seen = call.convert_arguments(args)
         named = call.convert_keywords(kwargs) if kwargs else kwargs
@@ -208,7 +208,9 @@ class Adapted:
         for x in arrays_in(arguments):
             native = unwrapped(x)
             library = RECORDS[type(native)].library
-            if library is not None and library.name != self.library and library.tracks(native):
+            if library is None or library.name == self.library:
+                continue
+            if library.computing.tracks(native):
                 return library
         return None
 
@@ -221,7 +223,7 @@ class Adapted:
         """Add to the error of a conversion the call, and what adapt offers."""
         error.add_note(f"Raised for {what} of {self.name}, adapted by arraybridge.")
         library = RECORDS[type(x)].library
-        if library is None or not library.tracks(x) or library.name == self.library:
+        if library is None or not library.computing.tracks(x) or library.name == self.library:
             return
         error.add_note(
             "adapt(differentiable=True) passes gradients between PyTorch and JAX, and "

@@ -10,7 +10,7 @@ import numpy
 from ..conversion import convert, numpy_view
 from ..core.copiers import copier_for, no_copy
 from ..core.kernel import compact_copy
-from ..core.library import Library, place_named
+from ..core.library import Library, exported, place_named
 from ..core.records import ConversionError, TensorInfo, no_copy_allowed
 from ..core.registry import KNOWN, RECORDS, library_named
 from ..core.request import Request, checked_copy
@@ -18,6 +18,7 @@ from ..core.table import OBSERVERS, notify, notify_copy, notify_view, plan_for, 
 from ..core.transfer import fetched
 from ..dlpack import CPU, Device, DeviceType, check_stream, reads_versioned, to_capsule
 from ..native.pyapi import CapsuleType
+from ..protocols.frames import Frame, whole
 from ..protocols.from_object import LIBRARY as PROTOCOL
 from ..protocols.from_object import as_source
 from .dlpack_export import export_route
@@ -253,7 +254,7 @@ class Array(ArrayObject):
                 tensor = relabelled(tensor, route.device)
             return to_capsule(tensor, versioned=versioned)
         if info.device.host:
-            block = compact_copy(library.export_borrowed(x, library.describe(x)))
+            block = compact_copy(exported(library, x, library.describe(x), briefly=True))
             return to_capsule(block, versioned=versioned)
         copier = copier_for(info, library, library)
         if copier is None:
@@ -281,6 +282,10 @@ class Array(ArrayObject):
         )
         return capsules
 
+    def _gathered(self) -> Any:
+        """Return a NumPy array of elements that are in several blocks on the host, or None."""
+        return None
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array on the same memory; see ``numpy.asarray``."""
         result: Any = None if copy else numpy_view(self._native)
@@ -290,7 +295,7 @@ class Array(ArrayObject):
             if result is None:
                 result = convert(self, "numpy", copy=copy)
         except ConversionError:
-            result = None if copy is False else self._library.gathered(self._native)
+            result = None if copy is False else self._gathered()
             if result is None:
                 raise
             if OBSERVERS:
@@ -422,13 +427,12 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         x = numpy.asarray(x)  # whose Array is NumPy's
     native: Any
     native, library = as_source(x, shared=copy is False)
-    if library.in_pieces:
-        from ..protocols.frames import whole
-
+    if isinstance(native, Frame):
         native, library = whole(native, copy is False), PROTOCOL
     info = library.describe(native)
     anew = "anew" in info.pending
-    if info.refused and not library.supports(native):
+    supports = _supports(library)
+    if info.refused and not supports(native):
         raise ConversionError(info.refused)
     if copy or (anew and copy is False) or (device is not None and device != info.device):
         target = library
@@ -445,13 +449,22 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     if OBSERVERS:
         notify_view("an Array refers to it", info)
     elif native is x:
-        RECORDS[type(x)].wrap = make, library.supports
+        RECORDS[type(x)].wrap = make, supports
     return make(native)
+
+
+def _supports(library: Library) -> Callable[[Any], bool]:
+    """Return the function that says whether an Array may wrap an array of a library."""
+    cls: Any = library.computing.array_class()
+    if cls is None:
+        return lambda native: library.describe(native).refused is None
+    supports: Callable[[Any], bool] = cls._supports
+    return supports
 
 
 def _constructor(library: Library, kind: type) -> Callable[[Any], Array]:
     """Return the function that makes Arrays of one array type, with operators if possible."""
-    cls: Any = library.array_class()
+    cls: Any = library.computing.array_class()
     if cls is None:
         return lambda native: Array(native, library)
     subclass = issubclass(kind, numpy.ndarray) and kind is not numpy.ndarray

@@ -29,7 +29,7 @@ def in_fallback_library(x: Array) -> LibraryArray:
         found = x
     else:
         name = fallback_library(x.device)
-        found = library_named(name).array_class()._of(convert(x, name, copy=False))
+        found = library_named(name).computing.array_class()._of(convert(x, name, copy=False))
     return found
 
 
@@ -72,7 +72,7 @@ def _serves(name: str, device: Device) -> bool:
         return False
     if device.type not in library.accepts.devices:
         return False
-    library.native_device(device)
+    library.devices.native_device(device)
     return True
 
 

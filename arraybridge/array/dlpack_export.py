@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from ..core.library import exported
 from ..core.records import Kind, Route, TensorInfo, no_copy_allowed, of_native, pending_reason
 from ..core.registry import library_named
 from ..core.table import plan_for
@@ -76,4 +77,4 @@ def in_place(array: Array, info: TensorInfo) -> Any:
     to = library_named("numpy")
     if plan_for(array._native, array._library, to).kind != "view":
         return None
-    return to.wrap(array._library.export_borrowed(array._native, info))
+    return to.wrap(exported(array._library, array._native, info, briefly=True))

@@ -71,7 +71,7 @@ def exchange_table(cls: Any, exported_in_c: int) -> object:
 
     def stream(kind: int, index: int, out: int) -> int:
         try:
-            handle = cls._home.current_stream(checked_device(kind, index))
+            handle = cls._home.devices.current_stream(checked_device(kind, index))
         except Exception:
             return -1
         # 1: the legacy default stream, which is NULL.
@@ -109,7 +109,7 @@ def _allocated(cls: Any, prototype: int) -> int:
         return ManagedTensor.allocate(shape, dtype).to_struct()
     name = cls._home.name
     try:
-        x = cls._home.empty(TensorInfo(name, 0, 0, shape, c_strides(shape), dtype, device))
+        x = cls._home.devices.empty(TensorInfo(name, 0, 0, shape, c_strides(shape), dtype, device))
     except NotImplementedError:
         raise BufferError(f"{name} cannot allocate memory on {device} for a consumer") from None
     address: int = cls._home.export(x, stream=-1).to_struct()  # -1: nothing to wait for

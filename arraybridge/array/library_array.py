@@ -44,7 +44,7 @@ def array_class(library: str) -> type[LibraryArray] | None:
         home = library_named(library)
     except ValueError:  # an object that only supports a protocol
         return None
-    found: type[LibraryArray] | None = home.array_class()
+    found: type[LibraryArray] | None = home.computing.array_class()
     return found
 
 
@@ -103,6 +103,23 @@ class LibraryArray(Array):
         return array
 
     @classmethod
+    def _supports(cls, native: Any) -> bool:
+        """Return whether an Array may wrap ``native``, quickly: every ``from_dlpack`` calls it.
+
+        An array that cannot be exported may be supported, for example because its gradient is
+        tracked.
+        """
+        return cls._home.describe(native).refused is None
+
+    @classmethod
+    def _check(cls, native: Any, *, read: bool = False) -> None:
+        """Raise ConversionError if the namespace cannot take ``native``.
+
+        Unlike `_supports`, this accepts arrays without memory, such as the tracers of a compiler,
+        unless `read` is True.
+        """
+
+    @classmethod
     def _taken(cls, native: Any) -> Self:
         """Make an Array of an object from outside, which may be a subclass of ndarray.
 
@@ -111,7 +128,7 @@ class LibraryArray(Array):
         if native.__class__ is not numpy.ndarray and isinstance(native, numpy.ndarray):
             check_whole(native)
             native = native.view(numpy.ndarray)
-        cls._home.check_supported(native)
+        cls._check(native)
         return cls._of(native)
 
     @staticmethod
@@ -256,11 +273,11 @@ class LibraryArray(Array):
         if isinstance(device, Device):
             if stream is None:
                 return cls._of(convert(native, library.name, device=device))
-            device = library.native_device(device)
+            device = library.devices.native_device(device)
         else:
-            place = library.place(device)
+            place = library.devices.place(device)
             if place is not None and place.type != CPU.type:
-                library.native_device(place)  # raises if the device is missing
+                library.devices.native_device(place)  # raises if the device is missing
         from array_api_compat import to_device
 
         if OBSERVERS:
@@ -312,7 +329,7 @@ class LibraryArray(Array):
         return self._namespace.asarray(self, copy=True)  # keeps gradients, unlike a deep copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        self._home.check_supported(self._native, read=True)
+        self._check(self._native, read=True)
         if OBSERVERS:
             notify_copy("a deep copy", self.info)
         return type(self)._of(copy.deepcopy(self._native, memo))
@@ -320,7 +337,7 @@ class LibraryArray(Array):
     def __reduce_ex__(self, protocol: Any) -> Any:
         if OBSERVERS and protocol < 5:  # of a buffer pickle decides itself, out of band
             notify_copy("a pickle before protocol 5 copies the elements", self.info, "pickle")
-        return reduced(self._home.name, self._native, self.device)
+        return reduced(type(self), self._native, self.device)
 
     def __repr__(self) -> str:
         native = None

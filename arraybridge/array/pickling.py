@@ -12,16 +12,17 @@ from ..core.registry import library_named
 from ..dlpack import CPU
 
 
-def reduced(library: str, native: Any, device: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the result of ``__reduce_ex__`` for an Array over a native array.
+def reduced(cls: Any, native: Any, device: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the result of ``__reduce_ex__`` for an Array of a class over a native array.
 
     What NumPy cannot view (gradients, GPU memory) is pickled by the library.
     """
+    library = cls._home.name
     try:
         if device == CPU:
             return restored, (library, *_dense(convert(native, "numpy")))
     except (ConversionError, TypeError):
-        library_named(library).check_supported(native, read=True)
+        cls._check(native, read=True)
     return restored, (library, native)
 
 
@@ -46,4 +47,4 @@ def restored(library: str, memory: Any, dtype: Any = None, order: Any = None) ->
     if dtype is not None:
         memory = memory.view(dtype).transpose(numpy.argsort(order))
     native = memory if home.owns(type(memory)) else convert(memory, library)
-    return home.array_class()._of(native)
+    return home.computing.array_class()._of(native)

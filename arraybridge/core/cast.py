@@ -16,9 +16,10 @@ import numpy as np
 
 from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
 from ..layout import SMALL, is_non_negative
+from ..ndarrays import numpy_dtype
 from .copiers import USUAL_ALIGNMENT, on_host, resolved
 from .kernel import compact_copy, own_copies_serve
-from .library import Library, edge_between, itself, then
+from .library import Computing, Library, edge_between, exported, itself, own_copy, then
 from .records import ConversionError, Route, TensorInfo, first_line
 from .registry import library_named, library_of_type
 
@@ -31,17 +32,24 @@ def caster_of(
     info: TensorInfo, source: Library, target: Library, dtype: DataType, axes: tuple[int, ...]
 ) -> Library | None:
     """Return the library that casts: NumPy, the source or the target; None if none can."""
-    if source is target and source.can_cast(info, dtype, axes):
+    if source is target and can_cast(source, info, dtype, axes):
         return source
     numpy = library_named("numpy")
     known = numpy.accepts.dtypes
     if info.device.host and dtype.name in known and info.dtype.name in known:
-        fast = _in_software(info.dtype, dtype) and source.casts_faster(info.dtype, dtype)
-        return source if fast and source.can_cast(info, dtype, axes) else numpy
-    if source.can_cast(info, dtype, axes):
+        fast = _in_software(info.dtype, dtype) and source.computing.casts_faster(info.dtype, dtype)
+        return source if fast and can_cast(source, info, dtype, axes) else numpy
+    if can_cast(source, info, dtype, axes):
         return source
-    casts = target.can_cast(info, dtype, axes) and _has_device(target, info.device)
+    casts = can_cast(target, info, dtype, axes) and _has_device(target, info.device)
     return target if casts else None
+
+
+def can_cast(library: Library, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+    """Whether a library itself can cast a described array."""
+    able = type(library.computing).astype is not Computing.astype
+    known = able and dtype.name in library.accepts.dtypes
+    return known and library.computing.can_cast(info, dtype, axes)
 
 
 def _in_software(given: DataType, wanted: DataType) -> bool:
@@ -54,7 +62,7 @@ def _has_device(library: Library, device: Device) -> bool:
     if device.type not in library.accepts.devices:
         return False
     with suppress(ConversionError):
-        library.native_device(device)
+        library.devices.native_device(device)
         return True
     return False
 
@@ -103,7 +111,7 @@ class CastCopy(NamedTuple):
             return None
         aligned = self.target.accepts.alignment > USUAL_ALIGNMENT
         most = self._most()
-        made, back = numpy.native_dtype(dtype), [axes.index(axis) for axis in range(len(axes))]
+        made, back = numpy_dtype(dtype), [axes.index(axis) for axis in range(len(axes))]
         in_order = axes == tuple(range(len(axes)))
 
         def cast(old: Any) -> Any:
@@ -123,13 +131,14 @@ class CastCopy(NamedTuple):
             if view is None:
                 return None
             # A view may lock its array's storage, which a cast must not; a copy's may be locked.
-            steps = [view, cast] if source.copy_small is None else [source.copy_small, view, cast]
+            own = own_copy(source, given)
+            steps = [view, cast] if own is None else [own.function, view, cast]
         return reduce(then, steps if take is itself else [*steps, take])
 
     def _most(self) -> int:
         """Return the most elements for which NumPy is as fast as any."""
         given, wanted = self.given.dtype, self.dtype
-        faster = self.target.casts_faster(given, wanted) and _in_software(given, wanted)
+        faster = self.target.computing.casts_faster(given, wanted) and _in_software(given, wanted)
         return _FEW if faster else SMALL
 
     def _faster(self, info: TensorInfo) -> Library | None:
@@ -140,7 +149,10 @@ class CastCopy(NamedTuple):
         if not is_non_negative(info.shape, info.strides):
             return None
         for library in (self.source, self.target):
-            if library.casts_faster(info.dtype, self.dtype) and kinds <= library.accepts.dtypes:
+            if (
+                library.computing.casts_faster(info.dtype, self.dtype)
+                and kinds <= library.accepts.dtypes
+            ):
                 return library
         return None
 
@@ -152,15 +164,15 @@ class CastCopy(NamedTuple):
         if library is source:
             return self._by(library, x, info)
         here = info.device
-        stream = self.target.current_stream(here)
-        made = self._by(library, library.wrap(source.export_described(x, info, stream)), info)
-        source.read_on(x, here, stream)
+        stream = self.target.devices.current_stream(here)
+        made = self._by(library, library.wrap(exported(source, x, info, stream)), info)
+        source.devices.read_on(x, here, stream)
         return made
 
     def _by(self, library: Library, x: Any, info: TensorInfo) -> object:
         """Copy ``x`` with its library."""
         try:
-            made = library.astype(x, self.dtype, self.axes)
+            made = library.computing.astype(x, self.dtype, self.axes)
         except ConversionError:
             raise
         except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
@@ -170,7 +182,7 @@ class CastCopy(NamedTuple):
         if self.casting == "same_value":
 
             def cast(array: Any, dtype: DataType) -> Any:
-                return library.astype(array, dtype, tuple(range(array.ndim)))
+                return library.computing.astype(array, dtype, tuple(range(array.ndim)))
 
             wrong = changed(x, made, info.dtype, self.dtype, cast)
             if bool(wrong.any()):
@@ -189,7 +201,7 @@ class CastCopy(NamedTuple):
         axes, dtype = self.axes, self.dtype
         back = [axes.index(axis) for axis in range(len(axes))]
         if dtype == info.dtype and not info.pending:
-            block = compact_copy(_permuted(source.export_borrowed(x, info), axes))
+            block = compact_copy(_permuted(exported(source, x, info, briefly=True), axes))
         else:
             shape = tuple([info.shape[axis] for axis in axes])
             block = ManagedTensor.allocate(shape, dtype, padded=dtype.subbyte)
@@ -210,15 +222,15 @@ class CastCopy(NamedTuple):
         faster = self._faster(info)
         if faster is not None:
             with suppress(Exception):  # NumPy casts everything
-                read = _permuted(source.export_borrowed(x, info), self.axes)
-                faster.assign_cast(faster.wrap(block), faster.wrap(read))
+                read = _permuted(exported(source, x, info, briefly=True), self.axes)
+                faster.computing.assign(faster.wrap(block), faster.wrap(read))
                 return
-        old = x if source is numpy else numpy.wrap(source.export_borrowed(x, info))
+        old = x if source is numpy else numpy.wrap(exported(source, x, info, briefly=True))
         old, new = old.transpose(self.axes), numpy.wrap(block)
         if self.casting == "same_value":
             _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)
         else:
-            numpy.assign_cast(new, old)
+            numpy.computing.assign(new, old)
 
 
 def _info_permuted(info: TensorInfo, axes: tuple[int, ...]) -> TensorInfo:
@@ -253,7 +265,7 @@ def _assign_checked(new: Any, old: Any, given: DataType, made: DataType, numpy: 
     done = 0
     with np.errstate(all="ignore"):
         for was, becomes in _chunks(old, new):
-            numpy.assign_cast(becomes, was.real if real else was)
+            numpy.computing.assign(becomes, was.real if real else was)
             wrong = changed(was, becomes, given, made, numpy.cast)
             if wrong.any():
                 place = int(wrong.argmax())

@@ -62,7 +62,7 @@ def _read(dtype: Any) -> DataType:
     if dtype is None or (hasattr(dtype, "shape") and not isinstance(dtype, np.dtype | type)):
         raise _no_dtype(dtype)
     library = library_of_package(dtype if isinstance(dtype, type) else type(dtype))
-    found = of_column(dtype) if library is None else library.data_type(dtype)
+    found = of_column(dtype) if library is None else data_type_of(dtype)
     found = found or _of_numpy(dtype)
     if found is None:
         raise _no_dtype(dtype)
@@ -73,6 +73,20 @@ def of_column(dtype: Any) -> DataType | None:
     """Return the type of a pandas or polars data type, or None."""
     name = str(getattr(dtype, "numpy_dtype", dtype)).lower()
     return BY_NAME.get("bool" if name == "boolean" else name)
+
+
+def data_type_of(dtype: Any) -> DataType | None:
+    """Return the type of a library's own dtype object, by the name in its text; None for others."""
+    for name in (str(dtype), getattr(dtype, "__name__", None), getattr(dtype, "name", None)):
+        if isinstance(name, str):
+            name = name.rpartition(".")[2]
+            found = BY_NAME.get(_ARROW.get(name, name))
+            if found is not None:
+                return found
+    return None
+
+
+_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}  # as Arrow names them
 
 
 def _of_numpy(dtype: Any) -> DataType | None:

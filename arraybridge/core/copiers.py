@@ -13,7 +13,6 @@ the conversion goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
@@ -30,8 +29,8 @@ from .kernel import (
     no_kernel,
     own_copies_serve,
 )
-from .library import Library, edge_between, then
-from .records import ConversionError, TensorInfo, dense_like, layout_objection, pending_reason
+from .library import Devices, Library, edge_between, exported, own_copy, then
+from .records import ConversionError, Edge, TensorInfo, dense_like, layout_objection, pending_reason
 from .registry import library_named, library_of_type
 
 #: The alignment in bytes that every allocator guarantees.
@@ -54,8 +53,8 @@ class LibraryCopy(NamedTuple):
         """Copy ``x``; the result is an array of the target, or of the source."""
         source, target = self.source, self.target
         if self.library is target and not info.pending and copies_itself(target, info):
-            made = target.wrap(source.export_described(x, info))
-            if library_of_type(type(made)) is target or isinstance(made, target.forms):
+            made = target.wrap(exported(source, x, info))
+            if library_of_type(type(made)) is target or isinstance(made, target.accepts.results):
                 return made
             raise ConversionError(
                 f"{target.name}.wrap() returned {type(made).__name__}, not an array of its own"
@@ -71,30 +70,34 @@ class LibraryCopy(NamedTuple):
         raise ConversionError(no_copy(info, source))
 
 
-def small_copy(s: TensorInfo, source: Library, target: Library) -> Callable[[Any], Any] | None:
-    """Return a function that copies small arrays with the libraries' own functions, or None.
+def small_copy(s: TensorInfo, source: Library, target: Library) -> Edge | None:
+    """Return what copies small arrays with the libraries' own functions, or None.
 
     The function returns None for larger arrays, which the copier copies.
     """
     if not own_copies_serve() or "booleans" in s.pending:
         return None
     numpy: Any = library_named("numpy")
-    made, copy = source, source.copy_small
-    if target.accepts.alignment > USUAL_ALIGNMENT:
-        if copy is not None and source is not numpy:
-            return None  # a view may lock its array's storage: the kernel copies
-        made, copy = numpy, numpy.copy_aligned
-    elif copy is None:
-        made, copy = numpy, numpy.copy_small
+    made, own = source, own_copy(source, s)
+    aligned = target.accepts.alignment > USUAL_ALIGNMENT
+    if aligned and own is not None and source is not numpy:
+        return None  # a view may lock its array's storage: the kernel copies
+    if aligned or own is None:
+        made, own = numpy, own_copy(numpy, s)
+        if own is None:
+            return None
+    copy = numpy.copy_aligned if aligned else own.function
     if made is not source:
         view = edge_between(source, numpy, s)
         if view is None:
             return None
         copy = then(view, copy)
-    if made is target:
-        return copy
-    take = edge_between(made, target, dense_like(s))
-    return None if take is None else then(copy, take)
+    if made is not target:
+        take = edge_between(made, target, dense_like(s))
+        if take is None:
+            return None
+        copy = then(copy, take)
+    return own._replace(function=copy)
 
 
 class HostCopy(NamedTuple):
@@ -112,7 +115,7 @@ class HostCopy(NamedTuple):
 
     def copy(self, x: object, info: TensorInfo) -> object:
         """Copy ``x`` to a block aligned to 64 bytes, as an array of the target."""
-        block = compact_copy(self.source.export_borrowed(x, info))
+        block = compact_copy(exported(self.source, x, info, briefly=True))
         if self.device.type == CPU.type:
             block.device = self.device
         return self.target.wrap(block)
@@ -135,7 +138,7 @@ class DeviceCopy(NamedTuple):
         shape, strides, itemsize = _walk(info)
         if device != info.device:
             info = info._replace(device=device)
-        block = library.empty_like(x) if library is source else library.empty(info)
+        block = library.devices.empty(info, x if library is source else None)
         made = check_made(block, library, info)
         if 0 in shape:
             return block
@@ -151,7 +154,7 @@ class DeviceCopy(NamedTuple):
                 raise
             return fresh
         if source is not library:
-            source.read_on(x, device, stream)
+            source.devices.read_on(x, device, stream)
         return block
 
 
@@ -176,11 +179,12 @@ def copier_for(
         return on_host(info, source, target, device)
     kernel = kernel_for(here)
     if kernel is not None:
-        if type(target).empty is not Library.empty and here.type in target.accepts.devices:
+        if allocates(target) and here.type in target.accepts.devices:
             return DeviceCopy(source, kernel, target, here)
         if allocates(source):
             return DeviceCopy(source, kernel, source, here)
-    return LibraryCopy(source, source, target, no_kernel(here)) if source.copies(info) else None
+    able = type(source).copy is not Library.copy
+    return LibraryCopy(source, source, target, no_kernel(here)) if able else None
 
 
 def on_host(
@@ -195,7 +199,7 @@ def stream_of(library: Library, device: Device) -> int | None:
 
     None on devices without streams; CUDA's legacy default stream if the library has none.
     """
-    stream = library.current_stream(device)
+    stream = library.devices.current_stream(device)
     return 1 if stream is None and device.type in ON_CUDA else stream
 
 
@@ -215,7 +219,7 @@ def copies_itself(target: Library, info: TensorInfo) -> bool:
     """Return whether a library's import copies the described array."""
     if not info.device.host:
         return False
-    accepts = target.accepts_of(info)
+    accepts = target.accepts.of(info)
     if info.dtype_name in accepts.copied:
         return True
     return accepts.copies and layout_objection(info, accepts) is None
@@ -241,15 +245,14 @@ def check_made(block: object, library: Library, info: TensorInfo) -> TensorInfo:
 
 def allocates(library: Library) -> bool:
     """Return whether a library allocates memory for kernels on other devices than the host."""
-    kind = type(library)
-    return kind.empty is not Library.empty or kind.empty_like is not Library.empty_like
+    return type(library.devices).empty is not Devices.empty
 
 
 def resolved(x: object, library: Library, info: TensorInfo) -> object:
     """Copy `x` with everything `pending` applied; ConversionError if its library cannot."""
     if info.pending == ("booleans",):
         numpy: Any = library_named("numpy")
-        return numpy.wrap(library.export_borrowed(x, info)).view("uint8") != 0
+        return numpy.wrap(exported(library, x, info, briefly=True)).view("uint8") != 0
     fresh = library.resolve(x)
     if fresh is x:
         raise ConversionError(

@@ -3,261 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .. import dlpack
 from ..dlpack import DataType, DataTypeCode, Device, DeviceType
-from ..dlpack.types import BY_NAME
-from ..layout import SMALL, in_bytes, span
-from .records import Accepts, ConversionError, Edge, TensorInfo, described_key
+from .records import Accepts, ConversionError, Edge, TensorInfo, always, described_key
 from .registry import imported_libraries, library_named, library_of_package
 
 if TYPE_CHECKING:
     from ..dlpack import ManagedTensor
 
 
-class Arrays:
-    """The part of a library that every other part uses: its arrays and their export."""
+class Routing:
+    """What decides about conversions besides the signatures of arrays, quickly.
 
-    name: str = ""
-    exports_description: bool = False
-    forms: tuple[type, ...] = ()
+    Attributes
+    ----------
+    plain : callable
+        Returns whether an edge may convert an array of the library. None serves subclasses, whose
+        arrays may have another meaning.
+    pointer : callable, optional
+        Returns the address of an array's first element, for targets that need an alignment.
+    layout : callable, optional
+        Returns the shape and strides of an array, for requests that depend on them.
+    aligned : bool
+        Whether a signature shows if the array is aligned to its item size.
+    strided : bool
+        Whether a signature shows the strides; otherwise all arrays are dense, in any order of axes.
+    state : callable, optional
+        Returns what else decides about arrays that the library is to take, as a hashable value:
+        JAX's x64 mode, PyTorch's modes.
+    """
 
-    @property
-    def accepts(self) -> Accepts:
-        """The arrays that the library accepts as views now; JAX's x64 mode may change it."""
-        raise NotImplementedError
-
-    def accepts_of(self, info: TensorInfo) -> Accepts:
-        """Return `accepts`, restricted to arrays of the described dtype and shape."""
-        return self.accepts
-
-    def owns(self, array_type: type) -> bool:
-        """Return whether instances of a type are arrays of this library."""
-        raise NotImplementedError
-
-    def describe(self, x: Any) -> TensorInfo:
-        """Describe ``x``; by default through its export.
-
-        Raises
-        ------
-        TypeError, BufferError
-            If ``x`` cannot be described, because it has no memory yet or no DLPack dtype. The
-            message names the remedy.
-        """
-        return TensorInfo.of_tensor(self.export(x), self.name)
-
-    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
-        """Return an owning tensor on ``x``; by default through DLPack.
-
-        It is called after :meth:`describe` found neither ``pending`` nor ``refused``.
-        """
-        if self.exports_description and stream is None:
-            return self.export_described(x, self.describe(x))
-        api = dlpack.exchange_api(type(x))
-        if api is not None and stream is None:
-            return api.acquire(x)
-        return dlpack.acquire(x, stream=stream)
-
-    def export_described(
-        self, x: Any, info: TensorInfo, stream: int | None = None
-    ) -> ManagedTensor:
-        """Export ``x`` as :meth:`export` does, given its ``info`` from :meth:`describe`."""
-        on_stream = stream is not None and info.device.type != DeviceType.CPU
-        if not self.exports_description or on_stream:
-            return self.export(x, stream)
-        return _on_memory(info, self.memory_owner(x, info))
-
-    def memory_owner(self, x: Any, info: TensorInfo) -> object:
-        """Return an object that keeps the memory of ``x`` alive.
-
-        By default, ``x`` itself. If arrays can be freed or given other memory, return the object
-        that holds their memory.
-
-        Raises
-        ------
-        ConversionError
-            If the memory has changed since ``info`` was made, because another thread replaced it.
-        """
-        return x
-
-    def wrap(self, tensor: ManagedTensor) -> object:
-        """Wrap ``tensor``, which `accepts` allows, as an array of this library.
-
-        A library without this method cannot be a target.
-        """
-        raise ConversionError(self.no_wrap)
-
-    @property
-    def no_wrap(self) -> str:
-        """Make the error for a target without a ``wrap``."""
-        return f"library {self.name!r} has no wrap(): it cannot be a target"
+    def __init__(
+        self,
+        plain: Callable[[Any], bool] = always,
+        pointer: Callable[[Any], int] | None = None,
+        layout: Callable[[Any], Hashable] | None = None,
+        *,
+        aligned: bool = False,
+        strided: bool = True,
+        state: Callable[[], Hashable] | None = None,
+    ) -> None:
+        self.plain, self.pointer, self.layout = plain, pointer, layout
+        self.aligned, self.strided, self.state = aligned, strided, state
 
 
-class Routes(Arrays):
-    """What decides the routes of arrays: signatures, and the library's own conversions."""
-
-    edges: tuple[Edge, ...] = ()
-    #: Return what else the acceptance of arrays depends on, as a hashable value: JAX's x64 mode.
-    state: Callable[[], Hashable] | None = None
-    #: Return the modes of the process that intercept the library's own functions, as a hashable
-    #: value. If it is true, no edge to the library is used.
-    modes: Callable[[], Hashable] | None = None
-    #: Return the address of the first element of a plain array, quickly, for targets that need an
-    #: alignment.
-    pointer: Callable[[Any], int] | None = None
-    #: Return the shape and strides of an array, quickly, for requests that depend on them.
-    layout: Callable[[Any], Hashable] | None = None
-    #: Whether a signature shows if the array is aligned to its item size.
-    signs_alignment: bool = False
-    #: Whether a signature shows the strides; otherwise all arrays are dense, in any order of axes.
-    signs_layout: bool = True
-
-    def signature(self, x: Any) -> Hashable:
-        """Return all properties of an array that may decide its route, as a small hashable value.
-
-        Two arrays with equal signatures take the same route to any target, whatever their
-        addresses. Define it if that is faster than the default, the whole description. The shape of
-        a contiguous array may be left out, but not its number of axes and whether it is empty.
-        """
-        return described_key(self.describe(x))
-
-    def plain(self, x: Any) -> bool:
-        """Return whether :attr:`edges` may convert an array of this library.
-
-        They do not serve subclasses, whose arrays may have another meaning.
-        """
-        return True
-
-
-class Memory(Arrays):
-    """Memory that may change, be freed or be replaced while the array exists."""
-
-    def alias(self, x: Any) -> Any:
-        """Return ``x``, or an object that holds its memory if another thread may replace it."""
-        return x
-
-    def export_borrowed(self, x: Any, info: TensorInfo) -> ManagedTensor:
-        """Export ``x`` for a copy on the host.
-
-        The tensor is used only during the call that requested it.
-        """
-        if not self.exports_description:
-            return self.export_described(x, info)
-        return _on_memory(info, x)
-
-    def may_change(self, x: Any) -> bool:
-        """Return whether other code may still write to the memory of a read-only array.
-
-        If so, the memory is not shared with libraries whose arrays never change.
-        """
-        return False
-
-    def extent(self, x: Any) -> tuple[int, int]:
-        """Return the start and end addresses of the elements of an array, quickly.
-
-        Both are equal if the array has no elements, is in several pieces, or never changes.
-        """
-        return extent_of(self.describe(x))
-
-    def mark_modified(self, x: Any) -> None:
-        """Notify the library that the memory of ``x`` was written through its address."""
-
-
-class Copies(Arrays):
-    """Copies by the library, and what a kernel needs to copy instead."""
-
-    in_pieces: bool = False
-    #: Whether all arrays have the same, contiguous layout.
-    one_layout: bool = False
-    #: Copy a small array on the CPU to a new C-contiguous one, with all that is pending applied;
-    #: return None if it is not small. It is called for :meth:`~Library.plain` arrays.
-    copy_small: Callable[[Any], Any] | None = None
-    #: The largest number of elements that :attr:`copy_small` copies.
-    most_small: int = SMALL
-    #: Copy an array off the host to a C-contiguous one on its device; return None to leave it to
-    #: :meth:`empty` and the kernel. It is called for :meth:`~Library.plain` arrays.
-    copy_on_device: Callable[[Any], Any] | None = None
-
-    def resolve(self, x: Any) -> object:
-        """Return a copy of ``x`` with everything ``pending`` applied."""
-        return x
-
-    def copy(self, x: Any) -> object | None:
-        """Copy ``x`` to a new C-contiguous array, or return None to leave the copy to a kernel.
-
-        It is called if no kernel serves the device, or gradients are tracked.
-        """
-        return None
-
-    def copies(self, info: TensorInfo) -> bool:
-        """Return whether :meth:`copy` can copy the described array outside the host."""
-        return type(self).copy is not Library.copy
-
-    def empty(self, info: TensorInfo) -> object:
-        """Allocate a C-contiguous array of the described shape and dtype off the host.
-
-        A kernel writes to it on the stream of :meth:`current_stream`. A library without this method
-        and :meth:`empty_like` copies its arrays itself.
-        """
-        raise NotImplementedError
-
-    def empty_like(self, x: Any) -> object:
-        """Allocate an array as :meth:`empty` does, for the elements of ``x``."""
-        return self.empty(self.describe(x))
-
-    def assign(self, dst: Any, src: Any) -> bool:
-        """Copy one array of this library to another, or return False to leave it to arraybridge.
-
-        It is called before all other ways. The arrays may overlap.
-        """
-        return False
-
-    def overwrite(self, dst: Any, src: Any) -> bool:
-        """Copy one array of this library to another off the host, or return False.
-
-        It is called if no kernel serves their device. The arrays may overlap.
-        """
-        return False
-
-    def gathered(self, x: Any) -> object | None:
-        """Return a NumPy array of the elements of ``x`` if they are in several blocks on the host.
-
-        Otherwise, return None.
-        """
-        return None
-
-
-class Casts(Arrays):
-    """Other data types and orders of axes."""
-
-    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        """Return whether :meth:`astype` can cast the described array to a dtype."""
-        return type(self).astype is not Library.astype and dtype.name in self.accepts.dtypes
-
-    def astype(self, x: Any, dtype: DataType, axes: tuple[int, ...]) -> object:
-        """Copy ``x`` to another dtype, whatever its values become.
-
-        Parameters
-        ----------
-        dtype : DataType
-            The dtype of the copy; may be that of ``x``.
-        axes : tuple of int
-            The order of the axes in the memory of the copy, outermost first. The copy is dense.
-        """
-        raise NotImplementedError
-
-    def casts_faster(self, given: DataType, wanted: DataType) -> bool:
-        """Return whether the library casts on the CPU faster than NumPy, to the same values."""
-        return False
-
-    def assign_cast(self, dst: Any, src: Any) -> None:
-        """Copy one array on the CPU to one of another dtype, for which `casts_faster` is true."""
-        raise NotImplementedError
-
-
-class Devices(Arrays):
-    """Devices, streams, and copies from one device to another."""
+class Devices:
+    """The devices of a library, their memory and streams, and copies from one to another."""
 
     def place(self, device: object) -> Device | None:
         """Return the Device of the library's own device object; None for other objects.
@@ -278,13 +72,21 @@ class Devices(Arrays):
         """
         return str(device)
 
-    def to_host(self, x: Any) -> object:
-        """Copy ``x``, in any layout, to the CPU, as an array of any known library."""
-        raise ConversionError(f"{self.name} arrays on {self.describe(x).device} cannot be fetched")
+    def empty(self, info: TensorInfo, like: Any = None) -> object:
+        """Allocate a C-contiguous array of the described shape and dtype off the host.
+
+        A kernel writes to it on the stream of :meth:`current_stream`. A library without this method
+        copies its arrays itself. If ``like`` is given, it is an array of the library, of which the
+        new one will be a copy.
+        """
+        raise NotImplementedError
 
     def to_device(self, x: Any, device: Device) -> object:
-        """Copy a NumPy array, or an array of this library, to a device of this library."""
-        raise ConversionError(f"arraybridge cannot put {self.name} arrays on {device}")
+        """Copy a NumPy array, or an array of the library in any layout, to another device.
+
+        To the CPU, the result may be an array of any known library.
+        """
+        raise NotImplementedError
 
     def current_stream(self, device: Device) -> int | None:
         """Return the stream on which the library would read, by the standard's numbering."""
@@ -309,23 +111,38 @@ class Devices(Arrays):
                 context.order(device.id, waiting=own, after=stream)
 
 
-class Computing(Arrays):
-    """What asarray, namespaces, Arrays and gradients need."""
+class Computing:
+    """What a library computes: casts, its namespace, gradients, blocks of lazy arrays."""
 
-    def data_type(self, dtype: Any) -> DataType | None:
-        """Return the DataType of the library's own dtype object; None for other objects.
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        """Return whether :meth:`astype` can cast the described array to a dtype of the library."""
+        return True
 
-        By default, the last part of its text is the name, as in ``torch.float32``.
+    def astype(self, x: Any, dtype: DataType, axes: tuple[int, ...]) -> object:
+        """Copy ``x`` to another dtype, whatever its values become.
+
+        Parameters
+        ----------
+        dtype : DataType
+            The dtype of the copy; may be that of ``x``.
+        axes : tuple of int
+            The order of the axes in the memory of the copy, outermost first. The copy is dense.
         """
-        for name in (str(dtype), getattr(dtype, "__name__", None), getattr(dtype, "name", None)):
-            found = BY_NAME.get(name.rpartition(".")[2]) if isinstance(name, str) else None
-            if found is not None:
-                return found
-        return None
+        raise NotImplementedError
 
-    def native_dtype(self, dtype: DataType) -> object | None:
-        """Return the library's own dtype object for a data type; None if it has none."""
-        return getattr(self.native_namespace(), dtype.name, None)
+    def casts_faster(self, given: DataType, wanted: DataType) -> bool:
+        """Return whether the library casts on the CPU faster than NumPy, to the same values."""
+        return False
+
+    def assign(self, dst: Any, src: Any) -> None:
+        """Copy the elements of one array to another, on one device and of any dtypes.
+
+        The arrays may overlap. It is called if no kernel serves the device, or ``casts_faster``.
+        """
+        raise NotImplementedError
+
+    def mark_modified(self, x: Any) -> None:
+        """Notify the library that the memory of ``x`` was written through its address."""
 
     def from_python(self, obj: Any) -> object | None:
         """Make an array from Python numbers, for a library without an array API namespace."""
@@ -354,54 +171,30 @@ class Computing(Arrays):
         """Call an adapted function of another library as an operation on tracked arrays."""
         raise NotImplementedError
 
-    def supports(self, x: Any) -> bool:
-        """Return whether an Array may wrap ``x``, quickly: every ``from_dlpack`` calls it.
-
-        An array that cannot be exported may be supported, for example because its gradient is
-        tracked.
-        """
-        return self.describe(x).refused is None
-
-    def check_supported(self, x: Any, *, read: bool = False) -> None:
-        """Raise ConversionError if the namespace of Arrays cannot take ``x``.
-
-        Unlike :meth:`supports`, this accepts arrays without memory, such as the tracers of a
-        compiler, unless ``read`` is True.
-        """
+    #: Return the array whose blocks are the results of a function for those of an array. With it,
+    #: the library's arrays are in blocks that are computed later, and it cannot be a target.
+    map_blocks: Callable[[Callable[[Any], Any], Any], Any] | None = None
 
 
-class Lazy(Arrays):
-    """Arrays in blocks that are computed later."""
-
-    lazy: bool = False
-
-    def map_blocks(self, function: Callable[[Any], Any], x: Any) -> Any:
-        """Return the array whose blocks are the results of ``function`` for those of ``x``."""
-        raise NotImplementedError
-
-
-class Library(Routes, Memory, Copies, Casts, Devices, Computing, Lazy):
+class Library:
     """An array library: how to describe, export and wrap its arrays.
 
     Subclass it, define ``name``, ``accepts`` and ``owns``, and pass an instance to
-    :func:`arraybridge.register_library`. All other methods have defaults.
+    :func:`arraybridge.register_library`. All else has defaults.
 
     Attributes
     ----------
     name : str
         The library's name in ``convert(x, name)``.
-    exports_description : bool
-        Whether :meth:`describe`, with :meth:`memory_owner` as the owner, is enough to export an
-        array on the CPU.
     edges : tuple of Edge
         The library's own conversions from or to another library, such as ``torch.from_numpy``,
-        which are preferred to :meth:`export` and :meth:`wrap`.
-    in_pieces : bool
-        Whether arrays describe elements in several blocks of memory.
-    forms : tuple of type
-        Classes of conversion results that another library owns.
-    lazy : bool
-        Whether arrays are in blocks that are computed later; see :meth:`map_blocks`.
+        which are preferred to :meth:`export` and :meth:`wrap`, and its own copies.
+    routing : Routing
+        What decides about conversions besides :meth:`signature`.
+    devices : Devices
+        Other devices than the host: their names, memory, streams and transfers.
+    computing : Computing
+        Casts, the array API namespace, gradients.
 
     Examples
     --------
@@ -430,45 +223,157 @@ class Library(Routes, Memory, Copies, Casts, Devices, Computing, Lazy):
     >>> ab.unregister_library("signal")
     """
 
+    name: str = ""
+    edges: tuple[Edge, ...] = ()
+    routing: Routing = Routing()
+    devices: Devices = Devices()
+    computing: Computing = Computing()
 
-def _on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
+    @property
+    def accepts(self) -> Accepts:
+        """The arrays that the library accepts as views now; JAX's x64 mode may change it."""
+        raise NotImplementedError
+
+    def owns(self, array_type: type) -> bool:
+        """Return whether instances of a type are arrays of this library."""
+        raise NotImplementedError
+
+    def describe(self, x: Any) -> TensorInfo:
+        """Describe ``x``; by default through its export.
+
+        Raises
+        ------
+        TypeError, BufferError
+            If ``x`` cannot be described, because it has no memory yet or no DLPack dtype. The
+            message names the remedy.
+        """
+        return TensorInfo.of_tensor(self.export(x), self.name)
+
+    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
+        """Return an owning tensor on ``x``; by default through DLPack.
+
+        It is called after :meth:`describe` found neither ``pending`` nor ``refused``.
+        """
+        if stream is None and type(self).memory_owner is not Library.memory_owner:
+            info = self.describe(x)
+            owner = self.memory_owner(x, info)
+            if owner is not None:
+                return on_memory(info, owner)
+        api = dlpack.exchange_api(type(x))
+        if api is not None and stream is None:
+            return api.acquire(x)
+        return dlpack.acquire(x, stream=stream)
+
+    def memory_owner(self, x: Any, info: TensorInfo, briefly: bool = False) -> object | None:
+        """Return an object that keeps the memory of ``x`` alive, or None.
+
+        With an owner, ``info``, from :meth:`describe`, is enough to export the array on the CPU,
+        and :meth:`export` is not needed there. It is ``x`` itself unless arrays can be freed or
+        given other memory. Of an export that is only used `briefly`, during a call, it may be too.
+
+        Raises
+        ------
+        ConversionError
+            If the memory has changed since ``info`` was made, because another thread replaced it.
+        """
+        return None
+
+    def wrap(self, tensor: ManagedTensor) -> object:
+        """Wrap ``tensor``, which `accepts` allows, as an array of this library.
+
+        A library without this method cannot be a target.
+        """
+        raise ConversionError(f"library {self.name!r} has no wrap(): it cannot be a target")
+
+    def alias(self, x: Any) -> Any:
+        """Return ``x``, or an object that holds its memory if another thread may replace it."""
+        return x
+
+    def may_change(self, x: Any) -> bool:
+        """Return whether other code may still write to the memory of a read-only array.
+
+        If so, the memory is not shared with libraries whose arrays never change.
+        """
+        return False
+
+    def signature(self, x: Any) -> Hashable:
+        """Return all properties of an array that may decide its route, as a small hashable value.
+
+        Two arrays with equal signatures take the same route to any target, whatever their
+        addresses. Define it if that is faster than the default, the whole description. The shape of
+        a contiguous array may be left out, but not its number of axes and whether it is empty.
+        """
+        return described_key(self.describe(x))
+
+    def resolve(self, x: Any) -> object:
+        """Return a copy of ``x`` with everything ``pending`` applied."""
+        return x
+
+    def copy(self, x: Any) -> object | None:
+        """Copy ``x`` to a new C-contiguous array, or return None to leave the copy to a kernel.
+
+        It is called if no kernel serves the device, or gradients are tracked.
+        """
+        return None
+
+
+def array_itself(self: Library, x: Any, info: TensorInfo, briefly: bool = False) -> object:
+    """Return ``x``: the `memory_owner` of arrays that keep their memory as long as they exist."""
+    return x
+
+
+def deferred(package: str, module: str, name: str) -> Any:
+    """Return a method that imports an object of a module of a package, and returns it."""
+    return staticmethod(lambda: getattr(import_module(f"{package}.{module}"), name))
+
+
+def on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
+    """Return a tensor on the described memory."""
     return dlpack.ManagedTensor.trusted(
         info.data, info.shape, info.strides, info.dtype, info.device, info.readonly, info.padded,
         owner,
     )  # fmt: skip
 
 
-def extent_of(info: TensorInfo) -> tuple[int, int]:
-    """Return the lowest and highest address of a described array's elements."""
-    if not info.data:
-        return 0, 0
-    item, pointer = info.itemsize, info.pointer
-    low, high = span(info.shape, in_bytes(info.strides, item), item)
-    return pointer + low, pointer + high
+def exported(
+    library: Library, x: Any, info: TensorInfo, stream: int | None = None, briefly: bool = False
+) -> ManagedTensor:
+    """Export a described array; `briefly`: for use during the call only."""
+    if stream is None or info.device.type == DeviceType.CPU:
+        owner = library.memory_owner(x, info, briefly)
+        if owner is not None:
+            return on_memory(info, owner)
+    return library.export(x, stream)
 
 
-def edge_between(
-    source: Library, target: Library, info: TensorInfo, copies: bool = False
-) -> Callable[[Any], Any] | None:
+def transfers(library: Library) -> bool:
+    """Return whether a library copies its own arrays to other devices."""
+    return type(library.devices).to_device is not Devices.to_device
+
+
+def edge_between(source: Library, target: Library, info: TensorInfo) -> Callable[[Any], Any] | None:
     """Return the edge's function for an array, through NumPy if there is no direct one."""
-    own = _edge(source, target, info, copies)
-    if own is not None or copies or "numpy" in (source.name, target.name) or source is target:
+    own = _edge(source, target, info)
+    if own is not None or "numpy" in (source.name, target.name) or source is target:
         return own
     numpy = library_named("numpy")
     first, second = _edge(source, numpy, info), _edge(numpy, target, info)
     return None if first is None or second is None else then(first, second)
 
 
-def _edge(
-    source: Library, target: Library, info: TensorInfo, copies: bool = False
-) -> Callable[[Any], Any] | None:
+def _edge(source: Library, target: Library, info: TensorInfo) -> Callable[[Any], Any] | None:
     if info.pending:
         return None
     names = source.name, target.name
     for edge in (*target.edges, *source.edges):
-        if edge[:2] == names and edge.copies is copies and edge.serves(info):
+        if edge[:2] == names and not edge.copies and edge.serves(info):
             return edge.function
     return None
+
+
+def own_copy(library: Library, info: TensorInfo) -> Edge | None:
+    """Return the edge by which a library copies a described array, if it is not too large."""
+    return next((edge for edge in library.edges if edge.copies and edge.serves(info)), None)
 
 
 def described_with_booleans(library: Library, x: Any) -> TensorInfo:
@@ -479,7 +384,7 @@ def described_with_booleans(library: Library, x: Any) -> TensorInfo:
     numpy: Any = library_named("numpy")
     if info.pending or info.refused or info.empty or info.ndim > numpy.accepts.ndim[1]:
         return info
-    odd = numpy.wrap(library.export_borrowed(x, info)).view("uint8").max() > 1
+    odd = numpy.wrap(exported(library, x, info, briefly=True)).view("uint8").max() > 1
     return info._replace(pending=("booleans",)) if odd else info
 
 
@@ -505,9 +410,9 @@ def place_named(device: object) -> Device:
     except (TypeError, ValueError):  # TensorFlow's are strings, or other pairs
         library = library_of_package(type(device))
         if library is not None:
-            place = library.place(device)
+            place = library.devices.place(device)
         elif isinstance(device, str):
-            named = (library.place(device) for library in imported_libraries())
+            named = (library.devices.place(device) for library in imported_libraries())
             place = next((place for place in named if place is not None), None)
         else:
             place = None

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
-from .library import Library, edge_between, itself
+from .library import Library, edge_between, itself, own_copy, transfers
 from .records import (
     Accepts,
     ConversionError,
@@ -97,7 +97,7 @@ class _Planning:
             route.copier = copier
         if edge is not None:
             route.edge = edge
-        if kind == "copy" and axes is not None and not self.source.in_pieces:
+        if kind == "copy" and axes is not None and _COLUMNS.isdisjoint(s.pending):
             route.laid = dtype or s.dtype, axes
         return route
 
@@ -148,7 +148,7 @@ class _Planning:
         why = unavailable(s)
         if why:
             return self.refuse(why)
-        accepts = self.target.accepts_of(s)
+        accepts = self.target.accepts.of(s)
         if s.dtype_name not in accepts.dtypes:
             return self.refuse(_missing_dtype(s.dtype_name, accepts))
         least, most = accepts.ndim
@@ -162,9 +162,7 @@ class _Planning:
             if why:
                 return self.refuse(why)
         # Arrays on CUDA devices are fetched without their library, too.
-        fetched = (
-            type(self.source).to_host is not Library.to_host or s.device.type == DeviceType.CUDA
-        )
+        fetched = transfers(self.source) or s.device.type == DeviceType.CUDA
         place, note = _place(s.device, accepts, request.device, fetched)
         if place is None:
             return self.refuse(note)
@@ -215,13 +213,12 @@ class _Planning:
         s, source, target = self.s, self.source, self.target
         device = self.request.device
         edge = kernel = None
-        if self.edges and (device is None or device == CPU) and s.device == CPU:
-            if source is not target and copies_itself(target, s):
-                edge = edge_between(source, target, s, copies=True)
-            else:
-                edge = small_copy(s, source, target)
-                if edge is not None and not s.pending and s.size <= source.most_small:
-                    kernel = f"{source.name}'s own copy"
+        imports = source is not target and copies_itself(target, s)
+        if self.edges and s.device == CPU and device in (None, CPU) and not imports:
+            own = small_copy(s, source, target)
+            edge = None if own is None else own.function
+            if own is not None and not s.pending and s.size <= own.most:
+                kernel = f"{source.name}'s own copy"
         copier = copier_for(s, source, target, place)
         axes = None if isinstance(copier, LibraryCopy) else tuple(range(s.ndim))
         return self._route("copy", why, place, copier=copier, edge=edge, kernel=kernel, axes=axes)
@@ -230,8 +227,8 @@ class _Planning:
         """Return whether a route makes a copy in C order from any layout."""
         if found.kind == "transfer":
             return not _transfers().keeps_layout(found.copier)
-        if found.kind != "copy" or self.source.in_pieces:  # a copy keeps whole columns
-            return False
+        if found.kind != "copy" or not _COLUMNS.isdisjoint(self.s.pending):
+            return False  # a copy of a frame keeps whole columns
         from . import copiers
 
         return not copiers.copies_itself(self.target, self.s)  # an import may keep the layout
@@ -241,14 +238,14 @@ class _Planning:
         s, source, target, obstacle = self.s, self.source, self.target, None
         place = found.device
         if type(target).wrap is Library.wrap and self.wraps(found):
-            obstacle = target.no_wrap
+            obstacle = f"library {target.name!r} has no wrap(): it cannot be a target"
         elif found.kind == "copy" and found.copier is None:
             from . import copiers
 
             obstacle = copiers.no_copy(s, source)
         if obstacle is None and found.kind != "refuse" and place.type != CPU.type:
             try:
-                target.native_device(place)
+                target.devices.native_device(place)
             except ConversionError as error:  # it has other devices of that kind
                 obstacle = str(error)
         return found if obstacle is None else self.refuse(obstacle, place)
@@ -268,7 +265,7 @@ class _Planning:
     def contiguous(self) -> Route:
         """Plan `x` itself, or a copy in C order by its device's kernel."""
         s, source = self.s, self.source
-        if source.one_layout or (s.c_contiguous and _OF_THE_DTYPE.issuperset(s.pending)):
+        if source.accepts.one_layout or (s.c_contiguous and _OF_THE_DTYPE.issuperset(s.pending)):
             return self._route("view", "it already is contiguous", edge=itself)
         from . import copiers, kernel
 
@@ -279,7 +276,8 @@ class _Planning:
             )
         edge = None
         if self.edges and kernel.own_copies_serve():
-            edge = source.copy_small if s.device == CPU else source.copy_on_device
+            own = own_copy(source, s)
+            edge = None if own is None else own.function
         # On the host never by the library's import, which may keep the layout.
         if s.device.host:
             copier: Any = copiers.on_host(s, source, source)
@@ -302,9 +300,10 @@ class _Planning:
         given = s.dtype
         layout = axes or tuple(range(s.ndim))
         why = unavailable(s)
-        if why and not (s.tracked and source is target and source.can_cast(s, wanted, layout)):
+        from .cast import CastCopy, can_cast, caster_of
+
+        if why and not (s.tracked and source is target and can_cast(source, s, wanted, layout)):
             return self.refuse(why)
-        from .cast import CastCopy, caster_of
         from .cast_rules import allowed
 
         if not allowed(given, wanted, cast.casting):
@@ -353,6 +352,7 @@ class _Planning:
 
 
 _OF_THE_DTYPE = frozenset({"byteorder", "packed"})  # the pending kinds that contiguity allows
+_COLUMNS = frozenset({"columns", "kinds"})  # of frames
 
 
 def _transfers() -> Any:

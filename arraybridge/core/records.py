@@ -290,6 +290,9 @@ class _Accepts(NamedTuple):
     copied: frozenset[str] = frozenset()
     canonical_booleans: bool = False
     remedies: dict[str, str] = {}  # noqa: RUF012 - never written
+    per_array: Callable[[TensorInfo], Any] | None = None  # an `Accepts`
+    one_layout: bool = False
+    results: tuple[type, ...] = ()
 
 
 class Accepts(_Accepts):
@@ -335,6 +338,13 @@ class Accepts(_Accepts):
         Arrays with others, such as views of integers, are copied.
     remedies : dict
         What to do about a missing dtype, by name; the key ``""`` is for all others.
+    per_array : callable, optional
+        Returns the record for a described array, if it depends on more than the above, such as the
+        dtype by the shape.
+    one_layout : bool
+        Whether all arrays of the library have the same layout, so that none is made contiguous.
+    results : tuple of type
+        The classes that ``wrap`` makes, if another library owns them.
 
     Raises
     ------
@@ -361,6 +371,10 @@ class Accepts(_Accepts):
         accepts = super().__new__(cls, *args, **kwargs)
         accepts._check()
         return accepts
+
+    def of(self, info: TensorInfo) -> "Accepts":
+        """Return the record for a described array."""
+        return self if self.per_array is None else self.per_array(info)
 
     def _replace(self, **kwargs: Any) -> "Accepts":  # a named tuple's own does not validate
         return type(self)(**self._asdict() | kwargs)
@@ -407,12 +421,13 @@ def layout_objection(s: TensorInfo, accepts: Accepts) -> str | None:
     return None
 
 
-def _always(s: TensorInfo) -> bool:
+def always(_: Any) -> bool:
+    """Return True."""
     return True
 
 
 class Edge(NamedTuple):
-    """A library's own conversion of arrays in host memory to another library.
+    """A library's own conversion of arrays in host memory to another library, or its own copy.
 
     Attributes
     ----------
@@ -426,7 +441,10 @@ class Edge(NamedTuple):
         Takes a description with the attributes of a :class:`TensorInfo`, and returns whether the
         edge may convert such an array.
     copies : bool
-        Whether the function copies, by the target's own import.
+        Whether the function copies, from the library to itself, on the device of the array: to a
+        new C-contiguous array with all that is pending applied.
+    most : int
+        For one that copies, the largest number of elements: for more it returns None.
 
     Examples
     --------
@@ -440,8 +458,9 @@ class Edge(NamedTuple):
     source: str
     target: str
     function: Callable[[Any], Any]
-    serves: Callable[[TensorInfo], bool] = _always
+    serves: Callable[[TensorInfo], bool] = always
     copies: bool = False
+    most: int = 2**63 - 1
 
 
 def of_native(why: str, native: str = "x.native") -> str:

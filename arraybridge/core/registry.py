@@ -105,7 +105,8 @@ class TypeRecord:
 
     def __init__(self, cls: type) -> None:
         found = _find(cls)
-        self.lazy: Library | None = found if found is not None and found.lazy else None
+        lazy = found is not None and found.computing.map_blocks is not None
+        self.lazy: Library | None = found if lazy else None
         self.library: Library | None = None if self.lazy is not None else found
         self.table: dict[Any, Any] = {}
         self.entries: dict[tuple[Any, ...], Any] = {}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from .. import dlpack
 from ..dlpack import CPU, DataTypeCode, Device
 from ..native import C
-from .library import Library, described_with_booleans, itself
+from .library import Library, described_with_booleans, exported, itself
 from .planner import UNLIMITED, plan, unavailable
 from .records import ConversionError, Route, TensorInfo, described_key, first_line
 from .registry import RECORDS, library_of_type
@@ -75,7 +75,7 @@ class Entry:
 
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
         self.source, self.target, self.request = source, target, request
-        self._same = source is target or issubclass(kind, target.forms)
+        self._same = source is target or issubclass(kind, target.accepts.results)
         self.runs: dict[Hashable, Callable[[Any], Any]] = {}
         self.sign = _signer(source, target, request)
         self.describe: Callable[[Any], TensorInfo] = source.describe
@@ -91,7 +91,7 @@ class Entry:
         info = self.describe(x)
         if target.accepts.immutable:
             info = info._replace(legacy=source.may_change(x))
-        edges = source.plain(x) and not (target.modes is not None and target.modes())
+        edges = source.routing.plain(x)
         route = plan(info, source, target, request, edges=edges, same=self._same)
         route.run = self._function(route, info)
         return route
@@ -163,7 +163,7 @@ class Entry:
         """Return a copy as an array of the target."""
         target = self.target
         by = library_of_type(type(made)) or self.source  # `resolve` may return a core tensor
-        if by is target or isinstance(made, target.forms):
+        if by is target or isinstance(made, target.accepts.results):
             return made
         if kind == "copy" and not (info.device.host or info.pending):
             # A view, even if the target copies all: it would be given copies again and again.
@@ -174,7 +174,8 @@ class Entry:
 
 def _signer(source: Library, target: Library, request: Request) -> Callable[[Any], Hashable]:
     """Return the key of arrays: the signature, and all else that decides for a request."""
-    accepts, most = target.accepts, max(64, target.accepts.alignment)
+    accepts, routing = target.accepts, source.routing
+    most = max(64, accepts.alignment)
     parts: list[Callable[[Any], Hashable]] = [source.signature]
 
     def described(x: Any) -> Hashable:
@@ -183,26 +184,26 @@ def _signer(source: Library, target: Library, request: Request) -> Callable[[Any
     if (
         (request.cast is not None and request.cast.order is not None)
         or accepts.largest < UNLIMITED
-        or type(target).accepts_of is not Library.accepts_of
-        or ((accepts.strides == "c" or request.contiguous) and not source.signs_layout)
+        or accepts.per_array is not None
+        or ((accepts.strides == "c" or request.contiguous) and not routing.strided)
     ):
-        parts = [described] if source.layout is None else [*parts, source.layout]
-    needs_alignment = accepts.alignment > 1 or (accepts.aligned and not source.signs_alignment)
+        parts = [described] if routing.layout is None else [*parts, routing.layout]
+    needs_alignment = accepts.alignment > 1 or (accepts.aligned and not routing.aligned)
     if needs_alignment and source is not target and parts[0] is not described:
-        pointer = source.pointer
+        pointer = routing.pointer
         if pointer is None:
             parts = [described]
         else:
             parts.append(lambda x: min((address := pointer(x)) & -address, most))
     if accepts.immutable and not request.share and request.copy is None:
         parts.append(source.may_change)
-    states = [state for state in (target.state, target.modes) if state is not None]
-    if len(parts) == 1 and len(states) <= 1:
-        return with_state(parts[0], states[0]) if states else parts[0]
-    if len(parts) == 2 and len(states) == 1:  # the most frequent: in half the time
-        (first, second), (state,) = parts, states
+    state = target.routing.state
+    if len(parts) == 1:
+        return parts[0] if state is None else with_state(parts[0], state)
+    if len(parts) == 2 and state is not None:  # the most frequent: in half the time
+        first, second = parts
         return lambda x: (first(x), second(x), state())
-    return lambda x: (*[part(x) for part in parts], *[state() for state in states])
+    return lambda x: (*[part(x) for part in parts], None if state is None else state())
 
 
 def _with_booleans(sign: Callable[[Any], Hashable], source: Library) -> Callable[[Any], Hashable]:
@@ -310,8 +311,8 @@ def run_plan(x: Any, route: Route) -> Any:
 def _wrapped(x: Any, source: Library, target: Library, info: TensorInfo, place: Device) -> Any:
     """Return a view in the target."""
     here = info.device
-    stream = None if here.type == CPU.type else target.current_stream(here)
-    tensor = source.export_described(x, info, stream)
+    stream = None if here.type == CPU.type else target.devices.current_stream(here)
+    tensor = exported(source, x, info, stream)
     if tensor.device != place:
         tensor = relabelled(tensor, place)
     return target.wrap(tensor)

@@ -14,7 +14,7 @@ from ..kernels import cpu
 from ..layout import in_bytes
 from .copiers import Copier, DeviceCopy, allocates, check_made, copier_for, on_host, stream_of
 from .kernel import ON_CUDA, host_kernel, no_driver
-from .library import Library
+from .library import Library, exported, transfers
 from .records import ConversionError, TensorInfo
 from .registry import computing_on, library_named
 
@@ -41,19 +41,14 @@ class Transfer(NamedTuple):
         return x if self.compact is None else self.compact.copy(x, info)
 
 
-def _fetched(of: Transfer, x: object, info: TensorInfo) -> object:
-    """Copy to the host by the array's library."""
-    x = of.compacted(x, info)
-    host = of.source.to_host(x)
-    if host is None or host is x:
-        raise ConversionError(f"{of.source.name}.to_host() did not return a copy on the CPU")
-    return host
-
-
 def _moved(of: Transfer, x: object, info: TensorInfo) -> object:
     """Copy from one device to another by the array's library."""
-    x = of.source.resolve(x) if info.pending else of.compacted(x, info)
-    return of.source.to_device(x, of.place)
+    place = CPU if of.place.type == CPU.type else of.place
+    x = of.source.resolve(x) if info.pending and place != CPU else of.compacted(x, info)
+    made = of.source.devices.to_device(x, place)
+    if made is None or made is x:
+        raise ConversionError(f"{of.source.name}.to_device() did not return a copy on {place}")
+    return made
 
 
 def _uploaded(of: Transfer, x: object, info: TensorInfo) -> object:
@@ -63,7 +58,7 @@ def _uploaded(of: Transfer, x: object, info: TensorInfo) -> object:
     numpy = library_named("numpy")
     if of.source is not numpy:
         x = numpy.wrap(of.source.export(x))
-    return of.target.to_device(x, of.place)
+    return of.target.devices.to_device(x, of.place)
 
 
 def _uploaded_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
@@ -73,7 +68,7 @@ def _uploaded_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
     block, made = _allocated(of, info)
     if info.size:
         itemsize = info.itemsize
-        read = of.source.export_borrowed(x, info)
+        read = exported(of.source, x, info, briefly=True)
         shape, strides = info.shape, in_bytes(read.strides, itemsize)
         kernel = host_kernel(info.device).copy
         if info.c_contiguous:  # moved as it is, even if a kernel is registered
@@ -102,7 +97,7 @@ def _fetched_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
 def _allocated(of: Transfer, info: TensorInfo) -> tuple[object, TensorInfo]:
     """Return the target's new array on the other device, and its description."""
     info = info._replace(device=of.place)
-    block = of.target.empty(info)
+    block = of.target.devices.empty(info)
     return block, check_made(block, of.target, info)
 
 
@@ -118,31 +113,31 @@ def transfer_for(
         name = f"{on_host(info, source, target)} to pinned memory, then a copy to {place}"
         return Transfer(name, _uploaded_pinned, *ends)
     if place.type == CPU.type:
-        if type(source).to_host is Library.to_host:
+        if not transfers(source):
             why = no_driver() if info.device.type in ON_CUDA else None
             remedy = why or "convert them to a library that computes there first"
             if not computing_on(str(info.device).partition(":")[0]):
                 remedy = "copy them to the CPU with the library that made them"
             return f"{source.name} arrays on {info.device} cannot be fetched: {remedy}"
-        return Transfer(f"{source.name}'s own copy to the host", _fetched, *ends, compact)
+        return Transfer(f"{source.name}'s own copy to the host", _moved, *ends, compact)
     if source is target or moves(source, place):
-        if type(source).to_device is Library.to_device:
+        if not transfers(source):
             return f"{source.name} arrays on {info.device} cannot be moved"
         try:
-            source.native_device(place)
+            source.devices.native_device(place)
         except ConversionError as error:  # its build supports such devices, but it finds none
             return str(error)
         return Transfer(f"{source.name}'s own copy to {place}", _moved, *ends, compact)
     if not info.device.host:
         return f"no direct way from {info.device} to {place}: go through device='cpu' first"
-    if type(target).to_device is Library.to_device:
+    if not transfers(target):
         return f"arraybridge cannot put {target.name} arrays on {place}"
     return Transfer(f"{target.name}'s own copy to {place}", _uploaded, *ends)
 
 
 def keeps_layout(copier: Transfer) -> bool:
     """Return whether a library's own copy to another device takes an array in any layout."""
-    return copier.compact is None and copier.by in (_fetched, _moved, _uploaded)
+    return copier.compact is None and copier.by in (_moved, _uploaded)
 
 
 def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) -> bool:
@@ -153,12 +148,12 @@ def _reaches(info: TensorInfo, source: Library, target: Library, place: Device) 
     if info.dtype.subbyte and not info.padded and not info.c_contiguous:
         return False  # elements without addresses
     if here.host:
-        return place.type == DeviceType.CUDA and type(target).empty is not Library.empty
+        return place.type == DeviceType.CUDA and allocates(target)
     if here.type not in ON_CUDA or place.type != CPU.type:
         return False
     compact = info.c_contiguous or _compact(info, source) is not None
-    ordered = source.current_stream(here) is not None
-    if type(source).to_host is Library.to_host:  # no library, or one that transfers nothing
+    ordered = source.devices.current_stream(here) is not None
+    if not transfers(source):  # no library, or one that transfers nothing
         return compact
     return compact and ordered and allocates(source)  # otherwise by its own copy, as for JAX
 
@@ -184,5 +179,4 @@ def fetched(x: object, library: Library, info: TensorInfo) -> object:
 def moves(source: Library, place: Device) -> bool:
     """Whether a library can move its own arrays to a device."""
     # TVM-FFI holds arrays of any device, but moves none.
-    able = type(source).to_device is not Library.to_device
-    return able and place.type in source.accepts.devices
+    return transfers(source) and place.type in source.accepts.devices

@@ -11,7 +11,7 @@ from __future__ import annotations
 from cuda.core import Device as CudaDevice
 from cuda.core.utils import StridedMemoryView
 
-from ..core.library import Library
+from ..core.library import Devices, Library, array_itself
 from ..core.records import NO_DTYPE, Accepts, TensorInfo
 from ..dlpack import Device, DeviceType, ManagedTensor, c_strides
 from ..ndarrays import NATIVE, dlpack_dtype
@@ -20,11 +20,18 @@ from ..protocols.producer import Producer
 _NO_WAIT = -1  # as stream_ptr
 
 
+class _Devices(Devices):
+    def place(self, device: object) -> Device | None:
+        if isinstance(device, CudaDevice):
+            return Device(DeviceType.CUDA, device.device_id)
+        return None
+
+
 class CudaCore(Library):
     """``cuda.core.utils.StridedMemoryView``."""
 
     name = "cuda_core"
-    exports_description = True
+    devices = _Devices()
     accepts = Accepts(
         library="cuda_core", tested="1.2.2", dtypes=frozenset({*NATIVE, "bfloat16"}), readonly=True
     )
@@ -46,13 +53,10 @@ class CudaCore(Library):
     def may_change(self, x: StridedMemoryView) -> bool:
         return True  # it shows memory of whoever made it
 
+    memory_owner = array_itself
+
     def wrap(self, tensor: ManagedTensor) -> StridedMemoryView:
         return StridedMemoryView.from_dlpack(Producer(tensor), stream_ptr=_NO_WAIT)
-
-    def place(self, device: object) -> Device | None:
-        if isinstance(device, CudaDevice):
-            return Device(DeviceType.CUDA, device.device_id)
-        return None
 
 
 LIBRARY = CudaCore()

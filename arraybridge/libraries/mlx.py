@@ -16,7 +16,7 @@ from typing import Any
 import mlx.core as mx
 
 from ..core.kernel import compact_copy
-from ..core.library import Library
+from ..core.library import Computing, Devices, Library
 from ..core.records import Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ..layout import is_non_negative, relaxed
@@ -27,10 +27,25 @@ _NAMES = {*NATIVE, "bfloat16"} - {"complex128"}
 _BFLOAT16, _UINT16 = DataType.named("bfloat16"), DataType.named("uint16")
 
 
+class _Devices(Devices):
+    def place(self, device: object) -> Device | None:
+        kind = device.type if isinstance(device, mx.Device) else device
+        if not isinstance(kind, mx.DeviceType):
+            return None
+        return CPU if kind == mx.DeviceType.cpu else Device(DeviceType.METAL)
+
+
+class _Computing(Computing):
+    def from_python(self, obj: Any) -> mx.array:
+        return mx.array(obj)
+
+
 class MLX(Library):
     """``mx.array``."""
 
     name = "mlx"
+    devices = _Devices()
+    computing = _Computing()
     accepts = Accepts(
         library="mlx",
         tested="0.32.4",
@@ -58,15 +73,6 @@ class MLX(Library):
         tensor.readonly, tensor.legacy = True, False
         return tensor
 
-    def from_python(self, obj: Any) -> mx.array:
-        return mx.array(obj)
-
-    def place(self, device: object) -> Device | None:
-        kind = device.type if isinstance(device, mx.Device) else device
-        if not isinstance(kind, mx.DeviceType):
-            return None
-        return CPU if kind == mx.DeviceType.cpu else Device(DeviceType.METAL)
-
     def wrap(self, tensor: ManagedTensor) -> mx.array:
         if not is_non_negative(tensor.shape, tensor.strides):
             tensor = compact_copy(tensor)  # its importer refuses negative strides,
@@ -86,12 +92,6 @@ class MLX(Library):
 
     def copy(self, x: mx.array) -> mx.array:
         return self.wrap(compact_copy(self.export(x)))  # its own import keeps permuted axes
-
-    def to_host(self, x: mx.array) -> mx.array:
-        return x
-
-    def to_device(self, x: object, device: Device) -> mx.array:
-        return x if isinstance(x, mx.array) else self.wrap(NUMPY.export(x))
 
 
 LIBRARY = MLX()

@@ -18,7 +18,7 @@ try:
 except ImportError:  # Numba's own CUDA target, before numba-cuda
     from numba import config
 
-from ..core.library import Library
+from ..core.library import Devices, Library
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor
 from ..layout import in_elements, span
@@ -29,10 +29,48 @@ _SIMULATED = hasattr(devicearray, "FakeCUDAArray")
 _Array = devicearray.FakeCUDAArray if _SIMULATED else devicearray.DeviceNDArrayBase
 
 
+class _Devices(Devices):
+    def empty(self, info: TensorInfo, like: object = None) -> Any:
+        with cuda.gpus[info.device.id]:
+            return cuda.device_array(info.shape, numpy_dtype(info.dtype))
+
+    def to_device(self, x: Any, device: Device) -> Any:
+        host = x if isinstance(x, np.ndarray) else self._fetched(x)
+        if device.host:
+            return host
+        with self.native_device(device):
+            return cuda.to_device(np.ascontiguousarray(host).reshape(host.shape))
+
+    def _fetched(self, x: Any) -> np.ndarray:
+        # Numba refuses negative strides and misreads others: copy the span as bytes.
+        low, high = span(x.shape, x.strides, x.dtype.itemsize)
+        if low == high:
+            return np.empty(x.shape, x.dtype)
+        flat = tensor_of(x)
+        flat = ManagedTensor.adopt(
+            flat.pointer + low, (high - low,), DataType(1, 8), owner=x, device=flat.device
+        )
+        order(x.__cuda_array_interface__["stream"], self.current_stream(flat.device), flat.device)
+        block = LIBRARY.wrap(flat).copy_to_host()
+        return np.ndarray(x.shape, x.dtype, block, -low, x.strides)
+
+    def native_device(self, device: Device) -> Any:
+        try:
+            return cuda.gpus[device.id]
+        except (IndexError, CudaSupportError) as error:
+            raise ConversionError(
+                f"Numba finds no {device} here: python -m numba -s shows what it finds"
+            ) from error
+
+    def current_stream(self, device: Device) -> int | None:
+        return 2 if getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0) else 1
+
+
 class NumbaCUDA(Library):
     """Arrays on a CUDA device."""
 
     name = "numba"
+    devices = _Devices()
     accepts = Accepts(
         library="numba",
         tested="0.30.4",  # of numba-cuda
@@ -52,7 +90,8 @@ class NumbaCUDA(Library):
         tensor = tensor_of(x, interface, _place(x))
         if x.gpu_data is not None:
             tensor.owner = x.gpu_data  # ``x.gpu_data = `` may replace the array's memory
-        order(interface["stream"] or self.current_stream(tensor.device), stream, tensor.device)
+        own = interface["stream"] or self.devices.current_stream(tensor.device)
+        order(own, stream, tensor.device)
         return tensor
 
     def wrap(self, tensor: ManagedTensor) -> Any:
@@ -61,55 +100,21 @@ class NumbaCUDA(Library):
                 interface_of(tensor), owner=tensor.owner, sync=False
             )
 
-    def copy(self, x: Any) -> Any:
-        if not x.is_c_contiguous():
-            return None  # Numba copies nothing else correctly (numba#3550)
-        with cuda.gpus[_place(x).id]:
-            fresh = cuda.device_array(x.shape, x.dtype)
-            fresh.copy_to_device(x)
-            return fresh
 
-    def copies(self, info: TensorInfo) -> bool:
-        return info.c_contiguous
+class _SimulatedDevices(_Devices):
+    empty = Devices.empty
 
-    def empty(self, info: TensorInfo) -> Any:
-        with cuda.gpus[info.device.id]:
-            return cuda.device_array(info.shape, numpy_dtype(info.dtype))
-
-    def to_host(self, x: Any) -> np.ndarray:
-        # Numba refuses negative strides and misreads others: copy the span as bytes.
-        low, high = span(x.shape, x.strides, x.dtype.itemsize)
-        if low == high:
-            return np.empty(x.shape, x.dtype)
-        flat = tensor_of(x)
-        flat = ManagedTensor.adopt(
-            flat.pointer + low, (high - low,), DataType(1, 8), owner=x, device=flat.device
-        )
-        order(x.__cuda_array_interface__["stream"], self.current_stream(flat.device), flat.device)
-        block = self.wrap(flat).copy_to_host()
-        return np.ndarray(x.shape, x.dtype, block, -low, x.strides)
-
-    def to_device(self, x: Any, device: Device) -> Any:
-        host = x if isinstance(x, np.ndarray) else self.to_host(x)
-        with self.native_device(device):
-            return cuda.to_device(np.ascontiguousarray(host).reshape(host.shape))
-
-    def native_device(self, device: Device) -> Any:
-        try:
-            return cuda.gpus[device.id]
-        except (IndexError, CudaSupportError) as error:
-            raise ConversionError(
-                f"Numba finds no {device} here: python -m numba -s shows what it finds"
-            ) from error
+    def _fetched(self, x: Any) -> np.ndarray:
+        return x._ary.copy(order="C")
 
     def current_stream(self, device: Device) -> int | None:
-        return 2 if getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0) else 1
+        return 1
 
 
 class Simulator(NumbaCUDA):
     """Arrays of the simulator: they are on the host, and no CUDA kernel may write to them."""
 
-    empty, empty_like = Library.empty, Library.empty_like
+    devices = _SimulatedDevices()
 
     def describe(self, x: Any) -> TensorInfo:
         return _described(x._ary, x._ary.ctypes.data, Device(DeviceType.CUDA))
@@ -127,15 +132,6 @@ class Simulator(NumbaCUDA):
 
     def copy(self, x: Any) -> Any:
         return cuda.to_device(x._ary.copy(order="C"))
-
-    def copies(self, info: TensorInfo) -> bool:
-        return True
-
-    def to_host(self, x: Any) -> np.ndarray:
-        return x._ary.copy(order="C")
-
-    def current_stream(self, device: Device) -> int | None:
-        return 1
 
 
 def _described(x: Any, pointer: int, place: Device) -> TensorInfo:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime
 
-from ..core.library import Library
+from ..core.library import Library, array_itself
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides, to_capsule
 from .numpy.exchange import is_writable
@@ -40,7 +40,6 @@ class OnnxRuntime(Library):
     """``onnxruntime.OrtValue``."""
 
     name = "onnxruntime"
-    exports_description = True
     accepts = Accepts(
         library="onnxruntime",
         tested="1.32.0",
@@ -73,6 +72,8 @@ class OnnxRuntime(Library):
 
     def may_change(self, x: onnxruntime.OrtValue) -> bool:
         return True  # the memory may have other users
+
+    memory_owner = array_itself
 
     def wrap(self, tensor: ManagedTensor) -> onnxruntime.OrtValue:
         return OrtValue(_from_capsule(to_capsule(tensor, versioned=False)))

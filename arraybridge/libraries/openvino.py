@@ -13,7 +13,7 @@ from math import prod
 
 import openvino as ov
 
-from ..core.library import Library
+from ..core.library import Library, array_itself
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor
 from ..layout import in_elements
@@ -38,7 +38,6 @@ class OpenVINO(Library):
     """``openvino.Tensor``."""
 
     name = "openvino"
-    exports_description = True
     accepts = Accepts(
         library="openvino",
         tested="2026.4.1",
@@ -74,6 +73,8 @@ class OpenVINO(Library):
         return TensorInfo(
             "openvino", address_of(data), 0, shape, steps, dtype, CPU, pending=pending
         )
+
+    memory_owner = array_itself
 
     def wrap(self, tensor: ManagedTensor) -> ov.Tensor:
         shape = tensor.shape

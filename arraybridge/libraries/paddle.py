@@ -14,7 +14,7 @@ from weakref import ref
 import numpy as np
 import paddle
 
-from ..core.library import Library
+from ..core.library import Computing, Devices, Library, exported
 from ..core.planner import absent_device
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import (
@@ -81,11 +81,66 @@ def _taken(tensor: ManagedTensor) -> ManagedTensor:
     return tensor
 
 
+class _Devices(Devices):
+    def empty(self, info: TensorInfo, like: object = None) -> paddle.Tensor:
+        return _API.empty(info.shape, info.dtype, info.device)
+
+    def place(self, device: object) -> Device | None:
+        if isinstance(device, _PLACES):
+            place = paddle.base.core.Place()
+            place.set_place(device)
+            device = place
+        return _device(device) if isinstance(device, paddle.base.core.Place) else None
+
+    def to_device(self, x: Any, device: Device) -> paddle.Tensor:
+        if device.host:
+            return x.cpu()
+        place = self.native_device(device)
+        if isinstance(x, np.ndarray):
+            from ..core.registry import library_named
+
+            x = LIBRARY.wrap(library_named("numpy").export(x))
+        return x.to(place)
+
+    def native_device(self, device: Device) -> object:
+        if device.host:
+            return _CPU_PLACE
+        why = absent_device("Paddle", device, paddle.device.cuda.device_count())
+        if why is not None:
+            raise ConversionError(why)
+        return paddle.CUDAPlace(device.id)
+
+    def current_stream(self, device: Device) -> int | None:
+        if device.type == DeviceType.CPU:
+            return None
+        return _API.current_stream(device) or (1 if device.type == DeviceType.CUDA else 0)
+
+
+class _Computing(Computing):
+    def from_python(self, obj: Any) -> paddle.Tensor:
+        return paddle.to_tensor(obj)
+
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        """Whether Paddle casts: with gradients, and off the host; its results have no strides."""
+        wanted = info.tracked or not info.device.host
+        in_order = axes == tuple(range(len(axes)))
+        return wanted and in_order
+
+    def astype(self, x: paddle.Tensor, dtype: DataType, axes: tuple[int, ...]) -> paddle.Tensor:
+        if _dlpack_dtypes.get(x.dtype) == dtype:
+            return x.clone()  # in C order; `astype` would return `x` itself
+        return x.astype(dtype.name)
+
+    def mark_modified(self, x: paddle.Tensor) -> None:
+        x._bump_inplace_version()  # so that backward() refuses what it saved before
+
+
 class Paddle(Library):
     """Paddle."""
 
     name = "paddle"
-    exports_description = True
+    devices = _Devices()
+    computing = _Computing()
     accepts = Accepts(
         library="paddle",
         tested="3.3.1",
@@ -126,7 +181,7 @@ class Paddle(Library):
         x = self.alias(x)
         info = self.describe(x)
         if isinstance(x, ManagedTensor) or info.device.type == DeviceType.CPU:
-            return self.export_described(x, info)
+            return exported(self, x, info)
         return _taken(acquire(x, stream=stream))
 
     def alias(self, x: paddle.Tensor) -> paddle.Tensor | ManagedTensor:
@@ -138,7 +193,7 @@ class Paddle(Library):
             return self._exported(x)
         return x
 
-    def memory_owner(self, x: paddle.Tensor, info: TensorInfo) -> object:
+    def memory_owner(self, x: paddle.Tensor, info: TensorInfo, briefly: bool = False) -> object:
         """Return Paddle's own export, which keeps the allocation alive.
 
         The tensor can get another one: ``x.data = ``, ``set_``, ``cast_``, ``layer.to(...)``.
@@ -165,57 +220,6 @@ class Paddle(Library):
 
     def copy(self, x: paddle.Tensor) -> paddle.Tensor | None:
         return None if x.place == _CPU_PLACE and x.stop_gradient else x.clone()
-
-    def empty(self, info: TensorInfo) -> paddle.Tensor:
-        return _API.empty(info.shape, info.dtype, info.device)
-
-    def from_python(self, obj: Any) -> paddle.Tensor:
-        return paddle.to_tensor(obj)
-
-    def place(self, device: object) -> Device | None:
-        if isinstance(device, _PLACES):
-            place = paddle.base.core.Place()
-            place.set_place(device)
-            device = place
-        return _device(device) if isinstance(device, paddle.base.core.Place) else None
-
-    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        """Whether Paddle casts: with gradients, and off the host; its results have no strides."""
-        wanted = info.tracked or not info.device.host
-        in_order = axes == tuple(range(len(axes)))
-        return wanted and in_order and super().can_cast(info, dtype, axes)
-
-    def astype(self, x: paddle.Tensor, dtype: DataType, axes: tuple[int, ...]) -> paddle.Tensor:
-        if _dlpack_dtypes.get(x.dtype) == dtype:
-            return x.clone()  # in C order; `astype` would return `x` itself
-        return x.astype(dtype.name)
-
-    def mark_modified(self, x: paddle.Tensor) -> None:
-        x._bump_inplace_version()  # so that backward() refuses what it saved before
-
-    def to_host(self, x: paddle.Tensor) -> paddle.Tensor:
-        return x.cpu()
-
-    def to_device(self, x: Any, device: Device) -> paddle.Tensor:
-        place = self.native_device(device)
-        if isinstance(x, np.ndarray):
-            from ..core.registry import library_named
-
-            x = self.wrap(library_named("numpy").export(x))
-        return x.to(place)
-
-    def native_device(self, device: Device) -> object:
-        if device.host:
-            return _CPU_PLACE
-        why = absent_device("Paddle", device, paddle.device.cuda.device_count())
-        if why is not None:
-            raise ConversionError(why)
-        return paddle.CUDAPlace(device.id)
-
-    def current_stream(self, device: Device) -> int | None:
-        if device.type == DeviceType.CPU:
-            return None
-        return _API.current_stream(device) or (1 if device.type == DeviceType.CUDA else 0)
 
 
 def _check_dense(x: Any) -> None:

@@ -10,14 +10,13 @@ float32 from float64; ``numpy.asarray`` drops an image's palette. Neither is use
 
 from __future__ import annotations
 
-import sys
 from ctypes import c_void_p
 
 import numpy as np
 from PIL import Image
 
 from ..core.library import Library
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 from ..native import pyapi
 from .numpy.exchange import LIBRARY as NUMPY
@@ -46,9 +45,8 @@ class Pillow(Library):
     """``PIL.Image.Image``."""
 
     name = "pillow"
-    exports_description = True
-    one_layout = True
-    most_small = sys.maxsize
+    # Of any size: the mode is more than the dtype.
+    edges = (Edge("pillow", "pillow", lambda x: x.copy(), copies=True),)
     accepts = Accepts(
         library="pillow",
         tested="13.0.0",
@@ -62,15 +60,9 @@ class Pillow(Library):
             "": "its images are uint8, uint16, int32, float32 or bool; convert it to one of them "
             "first"
         },
+        per_array=lambda info: _accepted(info),
+        one_layout=True,
     )
-
-    def accepts_of(self, info: TensorInfo) -> Accepts:
-        if info.ndim != 3 or info.dtype.name not in _MODES:
-            return self.accepts
-        channels = info.shape[2]
-        if info.dtype == _UINT8 and channels in _OF_CHANNELS:
-            return self.accepts if channels == 4 else _COPIED
-        return _NO_CHANNELS
 
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, Image.Image)
@@ -109,8 +101,8 @@ class Pillow(Library):
         info = TensorInfo("pillow", data, 0, shape, strides, dtype, CPU, readonly, pending=pending)
         return info, holder
 
-    def memory_owner(self, x: Image.Image | np.ndarray, info: TensorInfo) -> object:
-        if isinstance(x, np.ndarray):
+    def memory_owner(self, x: object, info: TensorInfo, briefly: bool = False) -> object:
+        if briefly or isinstance(x, np.ndarray):
             return x
         now, holder = self._described(x)
         if now.data != info.data:
@@ -136,9 +128,6 @@ class Pillow(Library):
             return array.view(np.uint8) != 0
         return np.array(array, array.dtype.newbyteorder("="))
 
-    def copy_small(self, x: Image.Image) -> Image.Image:
-        return x.copy()  # of any size: the mode is more than the dtype
-
 
 _COPIED = Pillow.accepts._replace(copied=frozenset({"uint8"}))
 _NO_CHANNELS = Pillow.accepts._replace(
@@ -149,6 +138,15 @@ _NO_CHANNELS = Pillow.accepts._replace(
         "channels of uint8; move the channels there, or pass one of them, x[..., 0]"
     },
 )
+
+
+def _accepted(info: TensorInfo) -> Accepts:
+    if info.ndim != 3 or info.dtype.name not in _MODES:
+        return Pillow.accepts
+    channels = info.shape[2]
+    if info.dtype == _UINT8 and channels in _OF_CHANNELS:
+        return Pillow.accepts if channels == 4 else _COPIED
+    return _NO_CHANNELS
 
 
 def _shared(array: np.ndarray, mode: str) -> Image.Image:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..core.library import Library
+from ..core.library import Library, Routing, array_itself, exported
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..core.registry import library_named
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
@@ -46,7 +46,7 @@ class PyArrow(Library):
     """Apache Arrow."""
 
     name = "pyarrow"
-    exports_description = True
+    routing = Routing(lambda x: isinstance(x, pa.Tensor | pa.NumericArray))
     accepts = Accepts(
         library="pyarrow",
         tested="26.0.1",
@@ -59,9 +59,6 @@ class PyArrow(Library):
 
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, (pa.Tensor, pa.Array, pa.ChunkedArray, *_SPARSE))
-
-    def plain(self, x: object) -> bool:
-        return isinstance(x, pa.Tensor | pa.NumericArray)
 
     def describe(self, x: object) -> TensorInfo:
         if isinstance(x, pa.Tensor):
@@ -77,6 +74,8 @@ class PyArrow(Library):
     def may_change(self, x: object) -> bool:
         return isinstance(x, pa.Tensor)  # it may be NumPy's memory; other data never change
 
+    memory_owner = array_itself
+
     def wrap(self, tensor: ManagedTensor) -> pa.Tensor:
         return pa.Tensor.from_dlpack(Producer(tensor))
 
@@ -87,7 +86,7 @@ class PyArrow(Library):
             x = pa.concat_arrays(_chunks(x))
         info = self.describe(x)
         if not info.pending:
-            tensor = self.export_described(x, info)
+            tensor = exported(self, x, info)
             tensor.readonly = False  # nobody else has this memory
             return self.wrap(tensor)
         while isinstance(x, pa.FixedSizeListArray):
@@ -112,11 +111,6 @@ class PyArrow(Library):
         return frame(len(found), columns)
 
     table = staticmethod(pa.table)
-
-    def data_type(self, dtype: Any) -> DataType | None:
-        if not isinstance(dtype, pa.DataType):
-            return None
-        return _BOOL if dtype == _BOOL_TYPE else _dlpack_dtypes.get(dtype)
 
     def copy(self, x: object) -> object | None:
         if isinstance(x, pa.ChunkedArray):
@@ -153,7 +147,7 @@ def _of_array(given: pa.Array) -> TensorInfo:
         shape.append(x.type.list_size)
         x = x.flatten()  # a view, without null lists
         missing += x.null_count
-    dtype = data_type(x.type)
+    dtype = _BOOL if x.type == _BOOL_TYPE else _dlpack_dtypes.get(x.type)
     if dtype is None:
         return _refused(given, no_numbers(f"Arrow's {given.type}"))
     buffer, bits = x.buffers()[1], dtype == _BOOL  # without elements, it may be None
@@ -191,7 +185,6 @@ def _of_chunks(x: pa.ChunkedArray) -> TensorInfo:
 
 
 LIBRARY = PyArrow()
-data_type = LIBRARY.data_type
 
 
 class Arrays(Library):
@@ -203,7 +196,6 @@ class Arrays(Library):
     """
 
     name = "pyarrow.Array"
-    forms = (pa.Array,)
     accepts = Accepts(
         library="pyarrow.Array",
         tested="26.0.1",
@@ -214,6 +206,7 @@ class Arrays(Library):
         ndim=(1, 64),
         copied=frozenset({"bool"}),
         remedies=_REMEDIES,
+        results=(pa.Array,),
     )
 
     def owns(self, array_type: type) -> bool:

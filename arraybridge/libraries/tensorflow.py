@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..core.library import Library
+from ..core.library import Computing, Devices, Library, Routing
 from ..core.planner import absent_device
 from ..core.records import Accepts, ConversionError, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
@@ -49,11 +49,57 @@ _GPU = DeviceType.ROCM if tf.test.is_built_with_rocm() else DeviceType.CUDA
 _gpus = tf.test.is_built_with_cuda() or tf.test.is_built_with_rocm()
 
 
+class _Devices(Devices):
+    def place(self, device: object) -> Device | None:
+        name = device if isinstance(device, str) else None
+        if isinstance(device, tf.config.LogicalDevice | tf.config.PhysicalDevice):
+            name = device.name
+        elif isinstance(device, tf.DeviceSpec):
+            name = device.to_string()
+        found = None if name is None else _DEVICE_NAME.search(name)
+        if found is None:
+            return None
+        kind = DeviceType.CPU if found["kind"].upper() == "CPU" else _GPU
+        return Device(kind, int(found["number"] or 0))
+
+    def to_device(self, x: object, device: Device) -> np.ndarray | tf.Tensor:
+        if device.host:
+            return _eager(x).numpy()
+        with tf.device(self.native_device(device)):
+            return tf.identity(_eager(x) if isinstance(x, tf.Tensor | tf.Variable) else x)
+
+    def native_device(self, device: Device) -> str:
+        if device.host:
+            return "CPU:0"
+        why = absent_device("TensorFlow", device, len(tf.config.list_logical_devices("GPU")))
+        if why is not None:
+            raise ConversionError(why)
+        return f"GPU:{device.id}"
+
+
+class _Computing(Computing):
+    def from_python(self, obj: Any) -> tf.Tensor:
+        return tf.convert_to_tensor(obj)
+
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        in_order = axes == tuple(range(len(axes)))  # its only layout
+        return (info.tracked or not info.device.host) and in_order
+
+    def astype(
+        self, x: tf.Tensor | tf.Variable, dtype: DataType, axes: tuple[int, ...]
+    ) -> tf.Tensor:
+        x = _eager(x)
+        with tf.device(x.device):
+            return tf.cast(x, dtype.name)
+
+
 class TensorFlow(Library):
     """TensorFlow."""
 
     name = "tensorflow"
-    exports_description = True
+    devices = _Devices()
+    computing = _Computing()
+    routing = Routing(lambda x: isinstance(x, _EAGER))
     accepts = Accepts(
         library="tensorflow",
         tested="2.21.0",
@@ -70,9 +116,6 @@ class TensorFlow(Library):
 
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, (tf.Tensor, tf.Variable, *_COMPOSITE))
-
-    def plain(self, x: Any) -> bool:
-        return isinstance(x, _EAGER)
 
     def describe(self, x: tf.Tensor | tf.Variable) -> TensorInfo:
         x = _eager(x)
@@ -94,18 +137,10 @@ class TensorFlow(Library):
         tensor.readonly, tensor.legacy = True, False
         return tensor
 
-    def export_described(
-        self, x: tf.Tensor | tf.Variable, info: TensorInfo, stream: int | None = None
-    ) -> ManagedTensor:
+    def memory_owner(self, x: Any, info: TensorInfo, briefly: bool = False) -> object | None:
         if isinstance(x, tf.Variable):  # its value may have been replaced
-            return self.export(x, stream)
-        return super().export_described(x, info, stream)
-
-    def memory_owner(self, x: tf.Tensor, info: TensorInfo) -> object:
+            return None
         return _view(x) if _on_host(x) else x
-
-    def export_borrowed(self, x: tf.Tensor | tf.Variable, info: TensorInfo) -> ManagedTensor:
-        return self.export_described(x, info)
 
     def wrap(self, tensor: ManagedTensor) -> tf.Tensor:
         if tensor.dtype.name in _COPIED:
@@ -116,48 +151,6 @@ class TensorFlow(Library):
     def copy(self, x: tf.Tensor | tf.Variable) -> tf.Tensor | None:
         x = _eager(x)
         return None if _on_host(x) else tf.raw_ops.DeepCopy(x=x)
-
-    def from_python(self, obj: Any) -> tf.Tensor:
-        return tf.convert_to_tensor(obj)
-
-    def place(self, device: object) -> Device | None:
-        name = device if isinstance(device, str) else None
-        if isinstance(device, tf.config.LogicalDevice | tf.config.PhysicalDevice):
-            name = device.name
-        elif isinstance(device, tf.DeviceSpec):
-            name = device.to_string()
-        found = None if name is None else _DEVICE_NAME.search(name)
-        if found is None:
-            return None
-        kind = DeviceType.CPU if found["kind"].upper() == "CPU" else _GPU
-        return Device(kind, int(found["number"] or 0))
-
-    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        in_order = axes == tuple(range(len(axes)))  # its only layout
-        wanted = info.tracked or not info.device.host
-        return wanted and in_order and super().can_cast(info, dtype, axes)
-
-    def astype(
-        self, x: tf.Tensor | tf.Variable, dtype: DataType, axes: tuple[int, ...]
-    ) -> tf.Tensor:
-        x = _eager(x)
-        with tf.device(x.device):
-            return tf.cast(x, dtype.name)
-
-    def to_host(self, x: tf.Tensor | tf.Variable) -> np.ndarray:
-        return _eager(x).numpy()
-
-    def to_device(self, x: object, device: Device) -> tf.Tensor:
-        with tf.device(self.native_device(device)):
-            return tf.identity(_eager(x) if isinstance(x, tf.Tensor | tf.Variable) else x)
-
-    def native_device(self, device: Device) -> str:
-        if device.host:
-            return "CPU:0"
-        why = absent_device("TensorFlow", device, len(tf.config.list_logical_devices("GPU")))
-        if why is not None:
-            raise ConversionError(why)
-        return f"GPU:{device.id}"
 
 
 #: Tensors in several parts, and what makes a dense one.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from ..core.library import Library
+from ..core.library import Devices, Library
 from ..core.records import Accepts, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 from ..ndarrays import NATIVE
@@ -41,11 +41,18 @@ _from_dlpack = tvm_ffi.from_dlpack
 _dlpack_dtypes: dict[str, DataType] = {}  # tvm_ffi.dtype is a str
 
 
+class _Devices(Devices):
+    def place(self, device: object) -> Device | None:
+        if not isinstance(device, tvm_ffi.Device):
+            return None
+        return Device(int(device.dlpack_device_type()), device.index)
+
+
 class TvmFfi(Library):
     """TVM-FFI."""
 
     name = "tvm_ffi"
-    exports_description = True
+    devices = _Devices()
     accepts = Accepts(
         library="tvm_ffi",
         tested="0.1.15",
@@ -78,13 +85,9 @@ class TvmFfi(Library):
         tensor.readonly = False  # a legacy capsule, of older versions, cannot mark it
         return tensor
 
-    def memory_owner(self, x: tvm_ffi.Tensor, info: TensorInfo) -> object:
-        return x.__dlpack__()  # a separate handle: that of ``x`` may be moved to another object
-
-    def place(self, device: object) -> Device | None:
-        if not isinstance(device, tvm_ffi.Device):
-            return None
-        return Device(int(device.dlpack_device_type()), device.index)
+    def memory_owner(self, x: tvm_ffi.Tensor, info: TensorInfo, briefly: bool = False) -> object:
+        # Otherwise a separate handle: that of ``x`` may be moved to another object.
+        return x if briefly else x.__dlpack__()
 
     def wrap(self, tensor: ManagedTensor) -> tvm_ffi.Tensor:
         return tvm_ffi.from_dlpack(to_capsule(tensor))

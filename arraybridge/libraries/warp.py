@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from ..core.library import Library
+from ..core.library import Devices, Library, array_itself
 from ..core.planner import absent_device
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
@@ -50,11 +50,44 @@ def _devices() -> frozenset[DeviceType]:
     return frozenset(kinds)
 
 
+class _Devices(Devices):
+    def empty(self, info: TensorInfo, like: object = None) -> wp.array:
+        device = f"cuda:{info.device.id}"
+        return wp.empty(info.shape, _warp_types[info.dtype], device, requires_grad=False)
+
+    def to_device(self, x: object, device: Device) -> wp.array:
+        name = f"cuda:{device.id}" if device.type in _ON_CUDA else "cpu"
+        host = x if isinstance(x, wp.array) else LIBRARY.wrap(NUMPY.export(x))
+        moved = wp.clone(
+            host, device=name, requires_grad=False, pinned=device.type == DeviceType.CUDA_HOST
+        )
+        wp.synchronize_device(host.device if name == "cpu" else name)
+        return moved
+
+    def native_device(self, device: Device) -> str:
+        if device.type not in _ON_CUDA:
+            return "cpu"
+        why = absent_device("Warp", device, wp.get_cuda_device_count())
+        if why is not None:
+            raise ConversionError(why)
+        return f"cuda:{device.id}"
+
+    def place(self, device: object) -> Device | None:
+        if not isinstance(device, wp.Device):
+            return None
+        return CPU if device.is_cpu else Device(DeviceType.CUDA, device.ordinal)
+
+    def current_stream(self, device: Device) -> int | None:
+        if device.type not in _ON_CUDA:
+            return None
+        return wp.get_stream(f"cuda:{device.id}").cuda_stream or 1
+
+
 class Warp(Library):
     """``wp.array`` on the CPU and on CUDA devices."""
 
     name = "warp"
-    exports_description = True
+    devices = _Devices()
     accepts = Accepts(
         library="warp",
         tested="1.19.0",
@@ -93,9 +126,11 @@ class Warp(Library):
             info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
         )
 
+    memory_owner = array_itself
+
     def wrap(self, tensor: ManagedTensor) -> wp.array:
         shape, kind, device = tensor.shape, _warp_types[tensor.dtype], tensor.device
-        name = self.native_device(device)
+        name = self.devices.native_device(device)
         strides = in_bytes(relaxed(shape, tensor.strides), tensor.dtype.itemsize)
         _, high = span(shape, strides, tensor.dtype.itemsize)
         owner = tensor.owner
@@ -119,42 +154,6 @@ class Warp(Library):
 
     def copy(self, x: wp.array) -> wp.array | None:
         return None if x.device.is_cpu else wp.clone(x, requires_grad=False)
-
-    def empty(self, info: TensorInfo) -> wp.array:
-        device = f"cuda:{info.device.id}"
-        return wp.empty(info.shape, _warp_types[info.dtype], device, requires_grad=False)
-
-    def to_host(self, x: wp.array) -> wp.array:
-        host = wp.clone(x, device="cpu", requires_grad=False)
-        wp.synchronize_device(x.device)
-        return host
-
-    def to_device(self, x: object, device: Device) -> wp.array:
-        name = f"cuda:{device.id}" if device.type in _ON_CUDA else "cpu"
-        host = x if isinstance(x, wp.array) else self.wrap(NUMPY.export(x))
-        moved = wp.clone(
-            host, device=name, requires_grad=False, pinned=device.type == DeviceType.CUDA_HOST
-        )
-        wp.synchronize_device(name)
-        return moved
-
-    def native_device(self, device: Device) -> str:
-        if device.type not in _ON_CUDA:
-            return "cpu"
-        why = absent_device("Warp", device, wp.get_cuda_device_count())
-        if why is not None:
-            raise ConversionError(why)
-        return f"cuda:{device.id}"
-
-    def place(self, device: object) -> Device | None:
-        if not isinstance(device, wp.Device):
-            return None
-        return CPU if device.is_cpu else Device(DeviceType.CUDA, device.ordinal)
-
-    def current_stream(self, device: Device) -> int | None:
-        if device.type not in _ON_CUDA:
-            return None
-        return wp.get_stream(f"cuda:{device.id}").cuda_stream or 1
 
 
 _ON_CUDA = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)

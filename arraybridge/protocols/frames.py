@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.cast_rules import keeps, of_column
-from ..core.library import Library
+from ..core.library import Library, array_itself
 from ..core.records import (
     NO_DTYPE,
     Accepts,
@@ -71,8 +71,6 @@ class Frame(NamedTuple):
 class Frames(Library):
     """Frames, and columns that no tensor holds."""
 
-    exports_description = True
-    in_pieces = True
     name = "frame"
     accepts = Accepts(library="frame", tested="1.5", dtypes=frozenset())
 
@@ -90,6 +88,8 @@ class Frames(Library):
             self.name, 0, 0, shape, strides, x.dtype, CPU, True,
             pending=pending, refused=x.refused,
         )  # fmt: skip
+
+    memory_owner = array_itself
 
     def resolve(self, x: Frame) -> ManagedTensor:
         numpy: Any = library_named("numpy")

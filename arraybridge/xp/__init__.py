@@ -20,7 +20,7 @@ def __getattr__(name: str) -> Any:
     if name in library_names(declared=False) or (  # not a submodule, as in `from . import wrap`
         not name.startswith("_") and not find_spec(f"{__name__}.{name}") and is_library(name)
     ):
-        cls = library_named(name).array_class()
+        cls = library_named(name).computing.array_class()
     if cls is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return cls._namespace

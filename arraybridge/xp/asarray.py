@@ -15,6 +15,7 @@ from ..array.array import Array
 from ..array.library_array import LibraryArray
 from ..array.scalars import KINDS
 from ..conversion import converted, imported
+from ..core.cast_rules import data_type_of
 from ..core.library import Library, place_named
 from ..core.planner import missing_device
 from ..core.records import ConversionError, no_copy_allowed, pending_reason
@@ -93,7 +94,7 @@ def taking_any(
         if home.owns(type(x)):
             if isinstance(x, numpy.ndarray):
                 check_whole(x)
-            home.check_supported(x, read=True)
+            home.computing.array_class()._check(x, read=True)
         return x
 
     def asarray(
@@ -131,7 +132,7 @@ def _notify(home: Library, x: Any, dtype: Any, device: Any, copy: bool | None) -
         info = home.describe(x)
     except Exception:  # a tracer, or an array for which the function will raise
         return
-    wanted = None if dtype is None else home.data_type(dtype)
+    wanted = None if dtype is None else data_type_of(dtype)
     why = "copy=True" if copy else None
     if device is not None and place_named(device) != info.device:
         why = "asked for by device="
@@ -154,7 +155,7 @@ def readable(x: numpy.ndarray, shared: bool) -> numpy.ndarray:
 
 def of_arrays(cls: type[LibraryArray], namespace: Any) -> Callable[..., Any]:
     """Make ``asarray`` of a namespace of Arrays from the native one."""
-    own, check = namespace.asarray, cls._home.check_supported
+    own, check = namespace.asarray, cls._check
 
     def function(
         obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
@@ -207,7 +208,7 @@ def native_device(cls: type[LibraryArray], device: Any) -> Any:
     if library_of_package(type(device)) is home:
         return device
     place = place_named(device)
-    own = home.native_device(place)  # first: the library's error may be more specific
+    own = home.devices.native_device(place)  # first: the library's error may be more specific
     why = missing_device(home.accepts, place)
     if why is not None:
         raise ConversionError(why)

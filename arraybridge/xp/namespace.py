@@ -29,7 +29,7 @@ def defer_namespace(cls: type[LibraryArray]) -> None:
     """
 
     def native() -> Any:
-        cls._native_namespace = made = cls._home.native_namespace()
+        cls._native_namespace = made = cls._home.computing.native_namespace()
         return made
 
     name = f"{__package__}.{cls._home.name}"
@@ -40,7 +40,7 @@ def defer_namespace(cls: type[LibraryArray]) -> None:
 
 def published(module: str) -> None:
     """Fill the module ``arraybridge.xp.<library>`` during its import."""
-    cls = library_named(module.rpartition(".")[2]).array_class()
+    cls = library_named(module.rpartition(".")[2]).computing.array_class()
     if isinstance(vars(cls)["_namespace"], _Deferred):
         from .build import open_namespace
 

@@ -72,7 +72,7 @@ def for_arrays(
         if isinstance(x, numpy.generic):
             return cls._scalar(x)
         if x.__class__ is DataType:  # the dtype of bare memory
-            return cls._home.native_dtype(x) or x
+            return getattr(cls._native_namespace, x.name, x)
         if isinstance(x, list | tuple):
             return [argument(each) for each in x] if any(map(_is_array, x)) else x
         if any(hasattr(type(x), name) for name in (*METHODS, "__array__")):

@@ -220,7 +220,7 @@ def torch_stream(gpu, monkeypatch):
     stream, kind, described = gpu.stream(), type(LIBRARY), type(LIBRARY).describe
     on_device = lambda self, x: described(self, x)._replace(device=CUDA)  # noqa: E731
     monkeypatch.setattr(kind, "describe", on_device)
-    monkeypatch.setattr(kind, "current_stream", lambda self, device: stream)
+    monkeypatch.setattr(type(LIBRARY.devices), "current_stream", lambda self, device: stream)
     return LIBRARY, stream
 
 
@@ -249,7 +249,7 @@ def test_pytorch_waits_for_who_reads_its_memory(gpu, torch_stream, monkeypatch, 
     x, reader = torch.ones(3), gpu.stream()
     alive = weakref.ref(x)
     gpu.fail["cuEventQuery"] = 600  # not ready
-    pytorch.read_on(x, CUDA, reader)
+    pytorch.devices.read_on(x, CUDA, reader)
     wait = [("cuStreamWaitEvent", own)] if resizable else []
     assert order_of(gpu) == [("cuEventRecord", reader), *wait]
     gpu.destroy(reader)

@@ -16,6 +16,7 @@ import numpy as np
 import arraybridge as ab
 from arraybridge.array.library_array import LibraryArray
 from arraybridge.array.operators import OPERATORS
+from arraybridge.core.library import Computing
 from arraybridge.xp.build import make_native_namespace, open_namespace
 from arraybridge.xp.standard import EXTENSIONS, functions_of
 from arraybridge.xp.standard.data_types import DATA_TYPES
@@ -80,10 +81,21 @@ boxed.sign = lambda x: Boxed(x.array * 0)
 sys.modules["boxed"] = boxed
 
 
+class BoxedComputing(Computing):
+    """Its namespaces, for arraybridge."""
+
+    def native_namespace(self) -> Any:
+        return _native()
+
+    def array_class(self) -> Any:
+        return _array_class()
+
+
 class BoxedLibrary(ab.Library):
     """Its description for arraybridge."""
 
     name = "boxed"
+    computing = BoxedComputing()
     accepts = ab.Accepts(
         library="boxed", tested="1", dtypes=frozenset({"bool", "int64", "float64"}), readonly=True
     )
@@ -96,12 +108,6 @@ class BoxedLibrary(ab.Library):
 
     def wrap(self, tensor: ab.dlpack.ManagedTensor) -> Boxed:
         return Boxed(ab.convert(tensor, "numpy"))
-
-    def native_namespace(self) -> Any:
-        return _native()
-
-    def array_class(self) -> Any:
-        return _array_class()
 
 
 LIBRARY = BoxedLibrary()

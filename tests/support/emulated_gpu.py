@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import arraybridge as ab
+from arraybridge.core.library import Devices
 from arraybridge.dlpack import Device, ManagedTensor
 from arraybridge.kernels.cuda.family import FAMILY
 from arraybridge.layout import c_strides, in_elements
@@ -138,8 +139,21 @@ def library(
             _on_host(gpu, x)[...] = array
         return x
 
+    class GPUs(Devices):
+        """Emulated devices."""
+
+        def current_stream(self, device: Device) -> int | None:
+            return its.streams.get(device.id, its.stream)
+
+        def native_device(self, device: Device) -> object:
+            if device.id >= len(gpu.arenas):
+                raise ab.ConversionError(f"there is no {device}")
+            return device
+
     class GPU(ab.Library):
         """Arrays on an emulated device."""
+
+        devices = GPUs()
 
         accepts = ab.Accepts(
             library=name,
@@ -166,7 +180,7 @@ def library(
 
         def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
             its.ordered.append(stream)
-            own = self.current_stream(Device(2, int(x.device)))
+            own = self.devices.current_stream(Device(2, int(x.device)))
             if own is not None and stream not in (None, -1, own):
                 from arraybridge.kernels.cuda import context
 
@@ -185,15 +199,7 @@ def library(
             x.owner = tensor.owner
             return x
 
-        def current_stream(self, device: Device) -> int | None:
-            return its.streams.get(device.id, its.stream)
-
-        def native_device(self, device: Device) -> object:
-            if device.id >= len(gpu.arenas):
-                raise ab.ConversionError(f"there is no {device}")
-            return device
-
-    def empty(self: Any, info: ab.TensorInfo) -> Any:
+    def empty(self: Any, info: ab.TensorInfo, like: Any = None) -> Any:
         its.made += 1
         dtype = numpy_dtype(info.dtype)
         strides = c_strides(info.shape, dtype.itemsize)
@@ -201,7 +207,7 @@ def library(
         return kind(pointer, info.shape, strides, dtype, info.device.id)
 
     if allocates:
-        GPU.empty = empty  # type: ignore[method-assign]
+        GPUs.empty = empty  # type: ignore[method-assign]
     GPU.name = name
     its.put, its.get, its.library = put, lambda x: _on_host(gpu, x).copy(), GPU()
     ab.register_library(its.library)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import arraybridge as ab
+from arraybridge.core.library import Devices
 
 THERE = ab.Device(ab.DeviceType.EXT_DEV, 1)
 
@@ -32,8 +33,17 @@ class Far:
         self._elements = elements
 
 
+class Places(Devices):
+    def to_device(self, x, device):
+        if device == ab.dlpack.CPU:
+            return x._elements.copy()
+        assert device == THERE
+        return x if isinstance(x, Far) else Far(x.copy())
+
+
 class FarLibrary(ab.Library):
     name = "far"
+    devices = Places()
     accepts = ab.Accepts(
         library="far",
         tested="0",
@@ -46,13 +56,6 @@ class FarLibrary(ab.Library):
 
     def describe(self, x):
         return ab.inspect(x._elements)._replace(library="far", device=THERE)
-
-    def to_host(self, x):
-        return x._elements.copy()
-
-    def to_device(self, x, device):
-        assert device == THERE
-        return x if isinstance(x, Far) else Far(x.copy())
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import array_api_strict
 import numpy as np
 
-from ...core.library import Library
+from ...core.library import Computing, Devices, Library, deferred
 from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...dlpack import CPU, Device, DeviceType, ManagedTensor
 from ...ndarrays import NATIVE, numpy_dtype
@@ -28,11 +28,32 @@ _CPU_DEVICE = array_api_strict.Device("CPU_DEVICE")
 _DEVICES: tuple[Any, ...] = tuple(import_module(_CPU_DEVICE.__module__).ALL_DEVICES)
 
 
+class _Devices(Devices):
+    def empty(self, info: TensorInfo, like: object = None) -> Any:
+        return _on(np.empty(info.shape, numpy_dtype(info.dtype)), info.device)
+
+    def to_device(self, x: Any, device: Device) -> Any:
+        array = (x._array if isinstance(x, _Array) else x).copy(order="C")
+        return array if device == CPU else _on(array, device)
+
+    def native_device(self, device: Device) -> object:
+        return _CPU_DEVICE if device == CPU else _own_device(device)
+
+    def place(self, device: object) -> Device | None:
+        return _device_of(device) if device in _DEVICES else None
+
+
+class _Computing(Computing):
+    native_namespace = deferred(__package__, "namespace", "native")
+    array_class = deferred(__package__, "namespace", "StrictArray")
+
+
 class ArrayAPIStrict(Library):
     """The strict array, on the CPU or on a simulated device."""
 
     name = "array_api_strict"
-    exports_description = True
+    devices = _Devices()
+    computing = _Computing()
     accepts = Accepts(
         library="array_api_strict",
         tested="2.6.1",
@@ -58,57 +79,31 @@ class ArrayAPIStrict(Library):
         tensor.device = _device_of(x.device)
         return tensor
 
-    def memory_owner(self, x: Any, info: TensorInfo) -> object:
+    def memory_owner(self, x: Any, info: TensorInfo, briefly: bool = False) -> object:
         return x._array
 
     def wrap(self, tensor: ManagedTensor) -> Any:
-        return self._on(NUMPY.wrap(tensor), tensor.device)
-
-    @staticmethod
-    def _on(array: np.ndarray, place: Device) -> Any:
-        # What its __reduce__ calls; asarray() would take seven times as long.
-        if place == CPU:
-            return _Array._new(array, device=_CPU_DEVICE)
-        own = _own_device(place)
-        try:
-            return _Array._new(array, device=own)
-        except ValueError as error:  # a device without 64-bit types
-            raise ConversionError(f"{error}: pass another data type by dtype=") from error
+        return _on(NUMPY.wrap(tensor), tensor.device)
 
     def resolve(self, x: Any) -> Any:
-        return self._on(NUMPY.resolve(x._array), _device_of(x.device))
+        return _on(NUMPY.resolve(x._array), _device_of(x.device))
 
     def copy(self, x: Any) -> Any:
         if x.device == _CPU_DEVICE:
             made = NUMPY.copy(x._array)
-            return None if made is None else self._on(made, CPU)
-        return self._on(x._array.copy(order="C"), _device_of(x.device))
+            return None if made is None else _on(made, CPU)
+        return _on(x._array.copy(order="C"), _device_of(x.device))
 
-    def empty(self, info: TensorInfo) -> Any:
-        return self._on(np.empty(info.shape, numpy_dtype(info.dtype)), info.device)
 
-    def to_host(self, x: Any) -> np.ndarray:
-        return x._array.copy(order="C")
-
-    def to_device(self, x: Any, device: Device) -> Any:
-        array = x._array if isinstance(x, _Array) else x
-        return self._on(array.copy(order="C"), device)
-
-    def native_device(self, device: Device) -> object:
-        return _CPU_DEVICE if device == CPU else _own_device(device)
-
-    def place(self, device: object) -> Device | None:
-        return _device_of(device) if device in _DEVICES else None
-
-    def native_namespace(self) -> Any:
-        from .namespace import native
-
-        return native
-
-    def array_class(self) -> Any:
-        from .namespace import StrictArray
-
-        return StrictArray
+def _on(array: np.ndarray, place: Device) -> Any:
+    # What its __reduce__ calls; asarray() would take seven times as long.
+    if place == CPU:
+        return _Array._new(array, device=_CPU_DEVICE)
+    own = _own_device(place)
+    try:
+        return _Array._new(array, device=own)
+    except ValueError as error:  # a device without 64-bit types
+        raise ConversionError(f"{error}: pass another data type by dtype=") from error
 
 
 def _own_device(place: Device) -> Any:

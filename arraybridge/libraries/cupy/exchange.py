@@ -17,9 +17,9 @@ import cupy
 import numpy as np
 
 from ...core.kernel import NoKernel, kernel_for
-from ...core.library import Library
+from ...core.library import Computing, Devices, Library, Routing, deferred
 from ...core.planner import absent_device
-from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ...core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
 from ...layout import in_bytes, in_elements, span
 from ...ndarrays import NATIVE, dlpack_dtype, numpy_dtype
@@ -34,10 +34,76 @@ _places: dict[int, Device] = {}  # by number: making one takes 0.5 µs
 _DEFAULT_STREAM = 0 if _HIP else 1  # the legacy default stream, by the standard's numbering
 
 
+def _copy_on_device(x: cupy.ndarray) -> cupy.ndarray | None:
+    kind, number = x.dtype, x.data.device_id
+    device = _places.get(number) or _places.setdefault(number, Device(_DEVICE, number))
+    kernel = kernel_for(device)
+    if kernel is None or not x.size:
+        return None
+    with x.device:
+        block = cupy.empty(x.shape, kind)
+    stream = LIBRARY.devices.current_stream(device)
+    try:
+        kernel.run(
+            block.data.ptr, x.data.ptr, x.shape, block.strides, x.strides, kind.itemsize,
+            stream, device,
+        )  # fmt: skip
+    except NoKernel:  # there is no compiler: the plan knows
+        return None
+    return block
+
+
+class _Devices(Devices):
+    def place(self, device: object) -> Device | None:
+        return Device(_DEVICE, device.id) if isinstance(device, cupy.cuda.Device) else None
+
+    def empty(self, info: TensorInfo, like: object = None) -> cupy.ndarray:
+        with cupy.cuda.Device(info.device.id):
+            return cupy.empty(info.shape, numpy_dtype(info.dtype))
+
+    def to_device(self, x: Any, device: Device) -> np.ndarray | cupy.ndarray:
+        if device.host:
+            with x.device:
+                return cupy.asnumpy(x, order="C")
+        with self.native_device(device):
+            return cupy.array(x, copy=True, order="C")
+
+    def native_device(self, device: Device) -> cupy.cuda.Device:
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError:  # no driver, or none for this build
+            count = 0
+        why = absent_device("CuPy", device, count)
+        if why is not None:
+            raise ConversionError(why)
+        return cupy.cuda.Device(device.id)
+
+    def current_stream(self, device: Device) -> int | None:
+        return cupy.cuda.get_current_stream(device.id).ptr or _DEFAULT_STREAM
+
+
+class _Computing(Computing):
+    native_namespace = deferred(__package__, "namespace", "native")
+    array_class = deferred(__package__, "namespace", "CuPyArray")
+
+    def astype(self, x: cupy.ndarray, dtype: DataType, axes: tuple[int, ...]) -> cupy.ndarray:
+        with x.device:
+            made = x.transpose(axes).astype(numpy_dtype(dtype), order="C", copy=True)
+        return made.transpose([axes.index(axis) for axis in range(len(axes))])
+
+    def assign(self, dst: cupy.ndarray, src: cupy.ndarray) -> None:
+        with dst.device:
+            cupy.copyto(dst, src)
+
+
 class CuPy(Library):
     """Arrays on a CUDA or ROCm device."""
 
     name = "cupy"
+    devices = _Devices()
+    computing = _Computing()
+    routing = Routing(lambda x: type(x) is cupy.ndarray)
+    edges = (Edge("cupy", "cupy", _copy_on_device, copies=True),)
     accepts = Accepts(
         library="cupy",
         tested="14.2.0",  # without a device: what it builds, not what it computes
@@ -106,80 +172,11 @@ class CuPy(Library):
         with x.device:
             return x.copy(order="C")
 
-    def place(self, device: object) -> Device | None:
-        return Device(_DEVICE, device.id) if isinstance(device, cupy.cuda.Device) else None
-
-    def empty(self, info: TensorInfo) -> cupy.ndarray:
-        with cupy.cuda.Device(info.device.id):
-            return cupy.empty(info.shape, numpy_dtype(info.dtype))
-
-    def plain(self, x: cupy.ndarray) -> bool:
-        return type(x) is cupy.ndarray
-
     def signature(self, x: cupy.ndarray) -> Hashable:
         """Return dtype, axes and emptiness or shape and strides, the device, the alignment."""
         dtype = x.dtype
         layout = (x.ndim, not x.size) if x.flags.c_contiguous else (x.shape, x.strides)
         return dtype, layout, self._place(x), x.data.ptr % (dtype.itemsize or 1)
-
-    def copy_on_device(self, x: cupy.ndarray) -> cupy.ndarray | None:
-        kind, number = x.dtype, x.data.device_id
-        device = _places.get(number) or _places.setdefault(number, Device(_DEVICE, number))
-        kernel = kernel_for(device)
-        if kernel is None or not x.size:
-            return None
-        with x.device:
-            block = cupy.empty(x.shape, kind)
-        stream = self.current_stream(device)
-        try:
-            kernel.run(
-                block.data.ptr, x.data.ptr, x.shape, block.strides, x.strides, kind.itemsize,
-                stream, device,
-            )  # fmt: skip
-        except NoKernel:  # there is no compiler: the plan knows
-            return None
-        return block
-
-    def astype(self, x: cupy.ndarray, dtype: DataType, axes: tuple[int, ...]) -> cupy.ndarray:
-        with x.device:
-            made = x.transpose(axes).astype(numpy_dtype(dtype), order="C", copy=True)
-        return made.transpose([axes.index(axis) for axis in range(len(axes))])
-
-    def overwrite(self, dst: cupy.ndarray, src: cupy.ndarray) -> bool:
-        with dst.device:
-            cupy.copyto(dst, src)
-        return True
-
-    def to_host(self, x: cupy.ndarray) -> np.ndarray:
-        with x.device:
-            return cupy.asnumpy(x, order="C")
-
-    def to_device(self, x: np.ndarray | cupy.ndarray, device: Device) -> cupy.ndarray:
-        with self.native_device(device):
-            return cupy.array(x, copy=True, order="C")
-
-    def native_device(self, device: Device) -> cupy.cuda.Device:
-        try:
-            count = cupy.cuda.runtime.getDeviceCount()
-        except cupy.cuda.runtime.CUDARuntimeError:  # no driver, or none for this build
-            count = 0
-        why = absent_device("CuPy", device, count)
-        if why is not None:
-            raise ConversionError(why)
-        return cupy.cuda.Device(device.id)
-
-    def current_stream(self, device: Device) -> int | None:
-        return cupy.cuda.get_current_stream(device.id).ptr or _DEFAULT_STREAM
-
-    def native_namespace(self) -> Any:
-        from .namespace import native
-
-        return native
-
-    def array_class(self) -> Any:
-        from .namespace import CuPyArray
-
-        return CuPyArray
 
 
 LIBRARY = CuPy()

@@ -10,28 +10,12 @@ from dask.array.dispatch import concatenate_lookup
 from dask.sizeof import sizeof
 from dask.tokenize import tokenize
 
-from ...core.library import Library
+from ...core.library import Computing, Library
 from ...core.records import Accepts, TensorInfo
 from ...protocols.rejections import no_array
 
 
-class Dask(Library):
-    """Arrays of blocks that are computed later."""
-
-    name = "dask"
-    lazy = True
-    accepts = Accepts(library="dask", tested=dask.__version__, dtypes=frozenset())
-    no_wrap = (
-        "dask makes its arrays in blocks, so it cannot be a target: call "
-        "dask.array.from_array(x, asarray=False)"
-    )
-
-    def owns(self, array_type: type) -> bool:
-        return issubclass(array_type, dask.array.Array)
-
-    def describe(self, x: Any) -> TensorInfo:
-        raise no_array(x)
-
+class _Computing(Computing):
     def map_blocks(self, function: Callable[[Any], Any], x: Any) -> Any:
         block = _Block(function)
         meta = block(x._meta)  # an array without elements, of the type of the blocks
@@ -42,6 +26,25 @@ class Dask(Library):
         import array_api_compat.dask.array as namespace
 
         return namespace
+
+
+class Dask(Library):
+    """Arrays of blocks that are computed later."""
+
+    name = "dask"
+    computing = _Computing()
+    accepts = Accepts(
+        library="dask",
+        tested=dask.__version__,
+        dtypes=frozenset(),
+        remedies={"": "call dask.array.from_array(x, asarray=False)"},
+    )
+
+    def owns(self, array_type: type) -> bool:
+        return issubclass(array_type, dask.array.Array)
+
+    def describe(self, x: Any) -> TensorInfo:
+        raise no_array(x)
 
 
 class _Block:

@@ -15,7 +15,7 @@ from dpctl import SyclDevice, SyclDeviceCreationError, get_num_devices
 from dpnp.exceptions import DLPackCreationError
 from dpnp.tensor import usm_ndarray
 
-from ...core.library import Library
+from ...core.library import Computing, Devices, Library, deferred
 from ...core.planner import absent_device
 from ...core.records import Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule
@@ -26,10 +26,56 @@ from ...protocols.producer import Producer
 _ONEAPI = DeviceType.ONEAPI
 
 
+class _Devices(Devices):
+    def place(self, device: object) -> Device | None:
+        device = getattr(device, "sycl_device", device)
+        return Device(_ONEAPI, device.get_device_id()) if isinstance(device, SyclDevice) else None
+
+    def empty(self, info: TensorInfo, like: Any = None) -> dpnp.ndarray:
+        if like is not None:
+            return dpnp.empty_like(like, order="C")  # on its queue, with its kind of memory
+        return dpnp.empty(
+            info.shape, dtype=numpy_dtype(info.dtype), device=str(info.device.id), order="C"
+        )
+
+    def native_device(self, device: Device) -> str:
+        why = absent_device("dpnp", device, get_num_devices())
+        if why is not None:
+            raise ConversionError(why)
+        return str(device.id)
+
+    def to_device(self, x: Any, device: Device) -> np.ndarray | dpnp.ndarray:
+        if device.host:
+            return np.asarray(dpnp.asnumpy(x))  # a 0-d array comes as a scalar
+        try:
+            if isinstance(x, dpnp.ndarray):
+                return x.to_device(str(device.id))
+            return dpnp.asarray(x, device=str(device.id), copy=True)
+        except (SyclDeviceCreationError, RuntimeError, ValueError) as error:
+            # There is no such device, or it lacks the dtype (float64 on many GPUs).
+            raise ConversionError(
+                f"dpnp could not put {x.dtype} on {device}: {first_line(error)}"
+            ) from error
+
+
+class _Computing(Computing):
+    native_namespace = deferred(__package__, "namespace", "native")
+    array_class = deferred(__package__, "namespace", "DpnpArray")
+
+    def astype(self, x: dpnp.ndarray, dtype: DataType, axes: tuple[int, ...]) -> dpnp.ndarray:
+        made = x.transpose(axes).astype(numpy_dtype(dtype), order="C", copy=True)
+        return made.transpose([axes.index(axis) for axis in range(len(axes))])
+
+    def assign(self, dst: dpnp.ndarray, src: dpnp.ndarray) -> None:
+        dst[...] = src
+
+
 class Dpnp(Library):
     """``dpnp.ndarray`` on SYCL devices."""
 
     name = "dpnp"
+    devices = _Devices()
+    computing = _Computing()
     accepts = Accepts(
         library="dpnp",
         tested="0.20.0",
@@ -88,56 +134,6 @@ class Dpnp(Library):
 
     def copy(self, x: dpnp.ndarray) -> dpnp.ndarray:
         return x.copy(order="C")
-
-    def place(self, device: object) -> Device | None:
-        device = getattr(device, "sycl_device", device)
-        return Device(_ONEAPI, device.get_device_id()) if isinstance(device, SyclDevice) else None
-
-    def empty(self, info: TensorInfo) -> dpnp.ndarray:
-        return dpnp.empty(
-            info.shape, dtype=numpy_dtype(info.dtype), device=str(info.device.id), order="C"
-        )
-
-    def empty_like(self, x: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.empty_like(x, order="C")  # on its queue, with its kind of memory
-
-    def astype(self, x: dpnp.ndarray, dtype: DataType, axes: tuple[int, ...]) -> dpnp.ndarray:
-        made = x.transpose(axes).astype(numpy_dtype(dtype), order="C", copy=True)
-        return made.transpose([axes.index(axis) for axis in range(len(axes))])
-
-    def overwrite(self, dst: dpnp.ndarray, src: dpnp.ndarray) -> bool:
-        dst[...] = src
-        return True
-
-    def to_host(self, x: dpnp.ndarray) -> np.ndarray:
-        return np.asarray(dpnp.asnumpy(x))  # a 0-d array comes as a scalar
-
-    def native_device(self, device: Device) -> str:
-        why = absent_device("dpnp", device, get_num_devices())
-        if why is not None:
-            raise ConversionError(why)
-        return str(device.id)
-
-    def to_device(self, x: np.ndarray | dpnp.ndarray, device: Device) -> dpnp.ndarray:
-        try:
-            if isinstance(x, dpnp.ndarray):
-                return x.to_device(str(device.id))
-            return dpnp.asarray(x, device=str(device.id), copy=True)
-        except (SyclDeviceCreationError, RuntimeError, ValueError) as error:
-            # There is no such device, or it lacks the dtype (float64 on many GPUs).
-            raise ConversionError(
-                f"dpnp could not put {x.dtype} on {device}: {first_line(error)}"
-            ) from error
-
-    def native_namespace(self) -> Any:
-        from .namespace import native
-
-        return native
-
-    def array_class(self) -> Any:
-        from .namespace import DpnpArray
-
-        return DpnpArray
 
 
 LIBRARY = Dpnp()

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy
 
 from ...array.library_array import LibraryArray
 from ...core.registry import own_library
@@ -91,6 +92,18 @@ class JaxArray(LibraryArray):
         if native.__class__ is _Concrete and only_one_cpu() and not native.is_deleted():
             return 1, 0
         return super().__dlpack_device__()
+
+    def _gathered(self) -> Any:
+        """Return an array over several CPU devices as ``np.asarray`` does; None for any other.
+
+        Fetching one from accelerators would be a hidden transfer.
+        """
+        x = self._native
+        if isinstance(x, jax.core.Tracer) or x.is_deleted() or not x.is_fully_addressable:
+            return None
+        devices = x.devices()
+        host = all(device.platform == "cpu" for device in devices)
+        return numpy.asarray(x) if host and len(devices) > 1 else None
 
     @staticmethod
     def _probe(native: Any, device: Any) -> Any:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import dlpack
-from ...core.library import Library
+from ...core.library import Computing, Devices, Library, Routing, deferred
 from ...core.records import Accepts, ConversionError, Edge, TensorInfo
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...layout import c_strides
@@ -64,11 +64,85 @@ _dlpack_dtypes |= {np.dtype(n): DataType.named(n) for n in _NARROWED}
 _packed_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _PACKED if hasattr(jnp, n)}
 
 
+def _plain(x: jax.Array) -> bool:
+    return not isinstance(x, _TRACER) and only_one_cpu()
+
+
+class _Devices(Devices):
+    def to_device(self, x: object, device: Device) -> np.ndarray | jax.Array:
+        if device == CPU:
+            return np.asarray(x)
+        if isinstance(x, np.ndarray):
+            x = x.copy()  # device_put may share it, or read it later
+        return jax.device_put(x, self.native_device(device))
+
+    def native_device(self, device: Device) -> jax.Device:
+        platform = {v: k for k, v in PLATFORMS.items()}.get(device.type)
+        try:
+            return local_devices(platform or str(device))[device.id]
+        except (RuntimeError, KeyError) as error:
+            known = ", ".join(map(str, jax.local_devices()))
+            raise ConversionError(
+                f"JAX has no arrays on {device} here; its devices are {known}"
+            ) from error
+
+    def place(self, device: object) -> Device | None:
+        if isinstance(device, jax.sharding.Sharding) and len(device.device_set) == 1:
+            (device,) = device.device_set
+        for place in LIBRARY.accepts.devices if isinstance(device, jax.Device) else ():
+            platform = next(k for k, v in PLATFORMS.items() if v == place)
+            for number, known in local_devices(platform).items():
+                if known == device:
+                    return Device(place, number)
+        return None
+
+    def current_stream(self, device: Device) -> int | None:
+        """Return the stream that JAX waits for before it reads an import; None on the CPU."""
+        if device.host:
+            return None
+        ready = self.native_device(device).get_stream_for_external_ready_events
+        try:
+            return int(ready())
+        except jax.errors.JaxRuntimeError:  # a backend without streams
+            return None
+
+    def read_on(self, x: jax.Array, device: Device, stream: int | None) -> None:
+        """Keep the array until it has been read: JAX's own stream cannot wait for another."""
+        if device.type == DeviceType.CUDA and stream is not None:
+            from ...kernels.cuda import context
+
+            context.hold(device.id, stream, x)
+
+
+class _Computing(Computing):
+    native_namespace = deferred(__package__, "namespace", "native")
+    array_class = deferred(__package__, "array", "JaxArray")
+
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        return axes == tuple(range(len(axes)))  # JAX chooses the layout of its arrays
+
+    def astype(self, x: jax.Array, dtype: DataType, axes: tuple[int, ...]) -> jax.Array:
+        return x.astype(numpy_dtype(dtype))
+
+    def tracks(self, x: Any) -> bool:
+        return isinstance(x, jax.core.Tracer)
+
+    def operation(self, adapted: Any, args: Any, kwargs: Any) -> Any:
+        if adapted.options["differentiable"]:
+            from ..torch import gradients
+
+            return gradients.call_with_tracers(adapted, args, kwargs)
+        from . import callbacks
+
+        return callbacks.call(adapted, args, kwargs)
+
+
 class Jax(Library):
     """JAX."""
 
     name = "jax"
-    exports_description = True
+    devices = _Devices()
+    computing = _Computing()
 
     @property
     def accepts(self) -> Accepts:
@@ -78,15 +152,8 @@ class Jax(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, _ARRAYS)
 
-    @staticmethod
-    def state() -> bool:
-        return bool(jax.config.jax_enable_x64)
-
-    def plain(self, x: jax.Array) -> bool:
-        return not isinstance(x, _TRACER) and only_one_cpu()
-
-    signs_layout = False  # reading it takes longer than most conversions
-    signs_alignment = True  # XLA's buffers are aligned to more than an item
+    # XLA's buffers are aligned; reading their strides takes longer than most conversions.
+    routing = Routing(_plain, aligned=True, strided=False, state=lambda: jax.config.jax_enable_x64)
 
     def signature(self, x: jax.Array) -> Hashable:
         """Return the data type, the number of axes, emptiness, and the device."""
@@ -133,10 +200,11 @@ class Jax(Library):
     def resolve(self, x: jax.Array) -> np.ndarray:
         return np.array(x)
 
-    def memory_owner(self, x: jax.Array, info: TensorInfo) -> object:
+    def memory_owner(self, x: jax.Array, info: TensorInfo, briefly: bool = False) -> object:
         """Return JAX's own view or export: both wait, and outlive deletion and donation.
 
-        The address alone does neither: it is known before the values are computed.
+        The address alone does neither: it is known before the values are computed. And another
+        thread may delete an array even during a call.
         """
         if info.device.type == DeviceType.CPU:
             try:
@@ -146,12 +214,6 @@ class Jax(Library):
             if view is not None:
                 return view
         return self.export(x).owner
-
-    def extent(self, x: jax.Array) -> tuple[int, int]:
-        return 0, 0
-
-    def export_borrowed(self, x: jax.Array, info: TensorInfo) -> ManagedTensor:
-        return self.export_described(x, info)  # another thread may delete it
 
     def wrap(self, tensor: ManagedTensor) -> jax.Array:
         place = tensor.device
@@ -164,96 +226,8 @@ class Jax(Library):
         # Empty ones may be anywhere; others are never copied silently.
         return _import(capsule, cpu, None, None if 0 in tensor.shape else False, 1)
 
-    def to_host(self, x: jax.Array) -> np.ndarray:
-        return np.asarray(x)
-
-    def gathered(self, x: jax.Array) -> np.ndarray | None:
-        """Return an array over several CPU devices as ``np.asarray`` does; None for any other.
-
-        Fetching one from accelerators would be a hidden transfer.
-        """
-        if isinstance(x, _TRACER) or x.is_deleted() or not x.is_fully_addressable:
-            return None
-        devices = x.devices()
-        host = all(device.platform == "cpu" for device in devices)
-        return np.asarray(x) if host and len(devices) > 1 else None
-
-    def to_device(self, x: object, device: Device) -> jax.Array:
-        if isinstance(x, np.ndarray):
-            x = x.copy()  # device_put may share it, or read it later
-        return jax.device_put(x, self.native_device(device))
-
-    def native_device(self, device: Device) -> jax.Device:
-        platform = {v: k for k, v in PLATFORMS.items()}.get(device.type)
-        try:
-            return local_devices(platform or str(device))[device.id]
-        except (RuntimeError, KeyError) as error:
-            known = ", ".join(map(str, jax.local_devices()))
-            raise ConversionError(
-                f"JAX has no arrays on {device} here; its devices are {known}"
-            ) from error
-
-    def place(self, device: object) -> Device | None:
-        if isinstance(device, jax.sharding.Sharding) and len(device.device_set) == 1:
-            (device,) = device.device_set
-        for place in self.accepts.devices if isinstance(device, jax.Device) else ():
-            platform = next(k for k, v in PLATFORMS.items() if v == place)
-            for number, known in local_devices(platform).items():
-                if known == device:
-                    return Device(place, number)
-        return None
-
     def copy(self, x: jax.Array) -> jax.Array | None:
         return None if self.describe(x).device.host else jnp.array(x, copy=True)
-
-    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        in_order = axes == tuple(range(len(axes)))  # JAX chooses the layout of its arrays
-        return in_order and super().can_cast(info, dtype, axes)
-
-    def native_dtype(self, dtype: DataType) -> np.dtype | None:
-        return numpy_dtype(dtype) if dtype.name in self.accepts.dtypes else None
-
-    def astype(self, x: jax.Array, dtype: DataType, axes: tuple[int, ...]) -> jax.Array:
-        return x.astype(numpy_dtype(dtype))
-
-    def current_stream(self, device: Device) -> int | None:
-        """Return the stream that JAX waits for before it reads an import; None on the CPU."""
-        if device.host:
-            return None
-        ready = self.native_device(device).get_stream_for_external_ready_events
-        try:
-            return int(ready())
-        except jax.errors.JaxRuntimeError:  # a backend without streams
-            return None
-
-    def read_on(self, x: jax.Array, device: Device, stream: int | None) -> None:
-        """Keep the array until it has been read: JAX's own stream cannot wait for another."""
-        if device.type == DeviceType.CUDA and stream is not None:
-            from ...kernels.cuda import context
-
-            context.hold(device.id, stream, x)
-
-    def native_namespace(self) -> Any:
-        from .namespace import native
-
-        return native
-
-    def tracks(self, x: Any) -> bool:
-        return isinstance(x, jax.core.Tracer)
-
-    def operation(self, adapted: Any, args: Any, kwargs: Any) -> Any:
-        if adapted.options["differentiable"]:
-            from ..torch import gradients
-
-            return gradients.call_with_tracers(adapted, args, kwargs)
-        from . import callbacks
-
-        return callbacks.call(adapted, args, kwargs)
-
-    def array_class(self) -> Any:
-        from .array import JaxArray
-
-        return JaxArray
 
 
 def _check_one_device(x: jax.Array) -> None:
@@ -276,7 +250,7 @@ def _described_packed(x: jax.Array) -> TensorInfo:
     check_memory(x)
     _check_one_device(x)
     (device,) = x.devices()
-    place, shape = LIBRARY.place(device), x.shape  # the platform of CUDA and ROCm is "gpu"
+    place, shape = LIBRARY.devices.place(device), x.shape  # the platform of CUDA and ROCm is "gpu"
     if place is None:
         raise ConversionError(f"JAX could not export the array: {device} has no DLPack type")
     return TensorInfo(

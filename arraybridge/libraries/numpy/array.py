@@ -8,8 +8,10 @@ from typing import Any
 import numpy
 
 from ...array.library_array import LibraryArray
+from ...core.records import ConversionError
 from ...core.registry import own_library
 from ...core.table import OBSERVERS, notify_copy
+from ...ndarrays import CHARS
 from ...xp.namespace import defer_namespace
 
 
@@ -69,6 +71,11 @@ def _is_there(native: numpy.ndarray, key: Any, value: numpy.ndarray) -> bool:
     )
 
 
+def _supports(native: numpy.ndarray, _chars: frozenset[str] = CHARS) -> bool:
+    plain = type(native) is numpy.ndarray and native.dtype.char in _chars
+    return plain or own_library("numpy").describe(native).refused is None
+
+
 class NumPyArray(LibraryArray):
     """The standard's array object over arrays of NumPy; see :class:`arraybridge.Array`."""
 
@@ -78,6 +85,12 @@ class NumPyArray(LibraryArray):
     _native_type = numpy.ndarray
     _operators = MappingProxyType({"floor_divide": _floor_divide})
     _set = staticmethod(_set)
+    _supports = staticmethod(_supports)
+
+    @classmethod
+    def _check(cls, native: numpy.ndarray, *, read: bool = False) -> None:
+        if not cls._supports(native):
+            raise ConversionError(str(cls._home.describe(native).refused))
 
     @staticmethod
     def _normal(result: Any) -> Any:

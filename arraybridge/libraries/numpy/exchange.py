@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import dlpack
-from ...core.library import Library
-from ...core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ...core.library import Computing, Library, Routing, array_itself, deferred
+from ...core.records import (
+    NO_DTYPE,
+    Accepts,
+    Edge,
+    TensorInfo,
+    described_key,
+)
 from ...core.registry import RECORDS
-from ...dlpack import CPU, DataType, Device, DeviceType
-from ...layout import SMALL, Memory, in_bytes, in_elements, may_overlap_itself
+from ...dlpack import CPU, DataType, DeviceType
+from ...layout import SMALL, Memory, in_bytes, in_elements
 from ...native import C
 from ...ndarrays import (
-    CHARS,
     EXTENDED,
     NATIVE,
     PLAIN,
@@ -96,11 +101,51 @@ def is_writable(x: np.ndarray) -> bool:
     return x.flags.num & WRITING == WRITEABLE
 
 
+def signature(x: np.ndarray) -> Hashable:
+    """Return dtype and flags, axes and emptiness or shape and strides, and the alignment."""
+    flags = x.flags.num
+    if type(x) is not np.ndarray or flags < 0:
+        return described_key(LIBRARY.describe(x))
+    dtype = x.dtype
+    layout = (x.ndim, not x.size) if flags & DENSE else (x.shape, x.strides)
+    address = address_of(x) if dtype in _WIDE else 0
+    return dtype, flags, *layout, address & -address & 15
+
+
+def copy_small(x: np.ndarray) -> np.ndarray | None:
+    """Copy a small array to a new one in C order and native byte order."""
+    if x.size > SMALL:
+        return None
+    return x.copy() if x.dtype.isnative else LIBRARY.resolve(x)
+
+
+if C is not None:
+    in_c = C.numpy_signature(signature), C.numpy_copy_small(SMALL, copy_small)
+else:
+    in_c = signature, copy_small
+
+
+def _plain(x: np.ndarray) -> bool:
+    # `broadcast_arrays` gives arrays that warn when they are written.
+    return type(x) is np.ndarray and x.flags.num >= 0
+
+
+class _Computing(Computing):
+    native_namespace = deferred(__package__, "namespace", "native")
+    array_class = deferred(__package__, "array", "NumPyArray")
+
+    def assign(self, dst: np.ndarray, src: np.ndarray) -> None:
+        try:
+            np.copyto(dst, src, casting="unsafe")
+        except TypeError:  # ml_dtypes only casts between float8 types through float32
+            np.copyto(dst, src.astype(np.float32), casting="unsafe")
+
+
 class NumPy(Library):
     """NumPy."""
 
     name = "numpy"
-    exports_description = True
+    computing = _Computing()
     casts = frozenset(NATIVE)  # data types that its own casts connect
     accepts = Accepts(
         library="numpy",
@@ -117,24 +162,9 @@ class NumPy(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, np.ndarray)
 
-    def plain(self, x: np.ndarray) -> bool:
-        # `broadcast_arrays` gives arrays that warn when they are written.
-        return type(x) is np.ndarray and x.flags.num >= 0
-
-    signs_alignment = True
-
-    def signature(self, x: np.ndarray) -> Hashable:
-        """Return dtype and flags, axes and emptiness or shape and strides, and the alignment."""
-        flags = x.flags.num
-        if type(x) is not np.ndarray or flags < 0:
-            return super().signature(x)
-        dtype = x.dtype
-        layout = (x.ndim, not x.size) if flags & DENSE else (x.shape, x.strides)
-        address = address_of(x) if dtype in _WIDE else 0
-        return dtype, flags, *layout, address & -address & 15
-
-    pointer = staticmethod(address_of)
-    layout = staticmethod(attrgetter("shape", "strides"))
+    signature = staticmethod(in_c[0])
+    edges = (Edge("numpy", "numpy", in_c[1], copies=True, most=SMALL),)
+    routing = Routing(_plain, address_of, attrgetter("shape", "strides"), aligned=True)
 
     def describe(self, x: np.ndarray) -> TensorInfo:
         plain = _KINDS.get(x.dtype)
@@ -174,12 +204,6 @@ class NumPy(Library):
             padded=kind.subbyte, pending=pending, refused=refused,
         )  # fmt: skip
 
-    def extent(self, x: np.ndarray) -> tuple[int, int]:
-        if x.base is not None and not x.flags.forc:
-            return super().extent(x)
-        start = address_of(x)  # dense, as is all memory that NumPy allocates
-        return start, start + x.nbytes
-
     def may_change(self, x: np.ndarray) -> bool:
         """Return whether memory may be written though an array is read-only.
 
@@ -199,13 +223,7 @@ class NumPy(Library):
         library = RECORDS[kind].library
         return library is None or not library.accepts.immutable
 
-    def supports(self, x: np.ndarray, _chars: frozenset[str] = CHARS) -> bool:
-        plain = type(x) is np.ndarray and x.dtype.char in _chars
-        return plain or self.describe(x).refused is None
-
-    def check_supported(self, x: np.ndarray, *, read: bool = False) -> None:
-        if not self.supports(x):
-            raise ConversionError(str(self.describe(x).refused))
+    memory_owner = array_itself
 
     def wrap(self, tensor: ManagedTensor) -> np.ndarray:
         dtype = numpy_dtype(tensor.dtype)
@@ -239,11 +257,6 @@ class NumPy(Library):
         info = self.describe(x)
         return x.copy(order="C") if info.refused or info.pending else None
 
-    def copy_small(self, x: np.ndarray, _small: int = SMALL) -> np.ndarray | None:
-        if x.size > _small:
-            return None
-        return x.copy() if x.dtype.isnative else self.resolve(x)
-
     def copy_aligned(self, x: np.ndarray) -> np.ndarray | None:
         """Copy a small array to memory aligned to 64 bytes; return None for a larger one."""
         if x.size > SMALL:
@@ -259,67 +272,12 @@ class NumPy(Library):
         memory = np.empty(prod(shape) * dtype.itemsize + line, np.uint8)
         return np.ndarray(shape, dtype, memory, -address_of(memory) % line)
 
-    def __init__(self) -> None:
-        if C is not None:
-            self.signature = C.numpy_signature(self.signature)  # type: ignore[method-assign]
-            self.copy_small = C.numpy_copy_small(SMALL, self.copy_small)  # type: ignore[method-assign]
-
-    def assign(self, dst: np.ndarray, src: np.ndarray) -> bool:
-        dtype = src.dtype
-        if (
-            dst.dtype is dtype
-            and dtype.char in CHARS
-            and type(dst) is type(src) is np.ndarray
-            and dst.shape == src.shape
-            and dst.flags.writeable
-            and (dst.flags.forc or not may_overlap_itself(dst.shape, dst.strides, dtype.itemsize))
-            # By their bounds. NumPy would check the overlap, but not with one axis.
-            and not np.may_share_memory(dst, src)
-        ):
-            if src.size <= SMALL:
-                np.copyto(dst, src)
-            else:
-                from ...kernels import cpu
-
-                pointers = dst.ctypes.data, src.ctypes.data
-                cpu.copy(*pointers, src.shape, dst.strides, src.strides, dtype.itemsize)
-            return True
-        return False
-
-    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
-        return False  # `CastCopy` does it, into a block
-
-    def native_dtype(self, dtype: DataType) -> np.dtype:
-        return numpy_dtype(dtype)
-
     @staticmethod
     def cast(x: np.ndarray, dtype: DataType) -> np.ndarray:
         """Return a copy in another data type."""
         made = np.empty(x.shape, numpy_dtype(dtype))
-        LIBRARY.assign_cast(made, x)
+        LIBRARY.computing.assign(made, x)
         return made
-
-    def assign_cast(self, dst: np.ndarray, src: np.ndarray) -> None:
-        try:
-            np.copyto(dst, src, casting="unsafe")
-        except TypeError:  # ml_dtypes only casts between float8 types through float32
-            np.copyto(dst, src.astype(np.float32), casting="unsafe")
-
-    def to_host(self, x: np.ndarray) -> np.ndarray:
-        return x
-
-    def to_device(self, x: Any, device: Device) -> np.ndarray:
-        return x
-
-    def native_namespace(self) -> Any:
-        from .namespace import native
-
-        return native
-
-    def array_class(self) -> Any:
-        from .array import NumPyArray
-
-        return NumPyArray
 
 
 LIBRARY = NumPy()

@@ -23,11 +23,14 @@ import torch
 from torch.utils import _pytree
 
 from ...array.library_array import LibraryArray
+from ...core.records import ConversionError
 from ...core.registry import own_library
 from ...xp.build import open_namespace, operators_of
 from . import indexing
+from .exchange import PLAIN
 from .namespace import native
-from .state import in_storage
+from .state import in_storage, modes, transformed
+from .tables import DLPACK_DTYPES
 
 
 class TorchArray(LibraryArray):
@@ -41,6 +44,20 @@ class TorchArray(LibraryArray):
     _operators = operators_of(native)
     _get = staticmethod(indexing.get)
     _set = staticmethod(indexing.set)
+
+    @staticmethod
+    def _supports(native: torch.Tensor) -> bool:
+        return native.layout is torch.strided and not native.is_meta and not native.is_nested
+
+    @classmethod
+    def _check(cls, native: torch.Tensor, *, read: bool = False) -> None:
+        # Functions compute the shapes of meta tensors.
+        refused = not (cls._supports(native) or native.is_meta) or native.dtype not in DLPACK_DTYPES
+        read = read and not torch.compiler.is_compiling()  # its tensors have no storage
+        if read and type(native) in PLAIN and native.is_cpu and not (modes() or transformed()):
+            refused = refused or not (native._is_zerotensor() or in_storage(native))
+        if refused:
+            raise ConversionError(str(cls._home.describe(native).refused))
 
     def _printed(self) -> str:
         x = self._native

@@ -18,9 +18,17 @@ from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
 from ... import dlpack
-from ...core.library import Library
+from ...core.library import Computing, Devices, Library, Routing, deferred, exported, on_memory
 from ...core.planner import absent_device, missing_device
-from ...core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo, first_line
+from ...core.records import (
+    NO_DTYPE,
+    Accepts,
+    ConversionError,
+    Edge,
+    TensorInfo,
+    described_key,
+    first_line,
+)
 from ...dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
 from ...layout import SMALL, Memory, in_bytes, relaxed
 from ...native import C
@@ -36,7 +44,6 @@ from .state import (
     no_memory,
     not_negated,
     span_of,
-    transformed,
 )
 from .tables import (
     BITS,
@@ -61,7 +68,7 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _STRIDED = torch.strided
 _USUAL = tuple(TensorInfo._field_defaults.values())  # of the fields after `device`
 _made: Any = tuple.__new__
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 _IN_NUMPY = frozenset(DLPACK_DTYPES[dtype] for dtype in IN_NUMPY)
@@ -153,18 +160,92 @@ def check_storage(x: torch.Tensor) -> None:
 
 
 def _writable(kinds: Any) -> Any:
-    return lambda s: s.dtype in kinds and not s.readonly and s.ndim <= MOST_AXES
+    return lambda s: s.dtype in kinds and not (s.readonly or s.ndim > MOST_AXES or modes())
 
 
 def _read_only(s: TensorInfo) -> bool:
-    return s.readonly and s.dtype in _IN_NUMPY and s.ndim <= MOST_AXES and not s.empty
+    known = s.readonly and s.dtype in _IN_NUMPY and not s.empty
+    return known and s.ndim <= MOST_AXES and not modes()
 
 
 def _in_numpy(s: TensorInfo) -> bool:
     return s.dtype in _IN_NUMPY and s.ndim <= MOST_AXES
 
 
+def _is_plain(x: torch.Tensor) -> bool:
+    return (
+        type(x) in PLAIN
+        and not x.requires_grad
+        and x.layout is _STRIDED
+        and not x.is_nested
+        and forward_ad._current_level < 0
+        and not modes()
+        and level() is None
+    )
+
+
+def signature(x: torch.Tensor) -> Hashable:
+    """Return dtype, axes and emptiness or shape and strides, pending bits and the device."""
+    if not (x.is_cpu or x.is_cuda) or not _is_plain(x):
+        return described_key(LIBRARY.describe(x))
+    dtype = x.dtype
+    layout = (x.ndim, not x.numel()) if x.is_contiguous() else (x.shape, x.stride())
+    place = None if x.is_cpu else (x.device, x.data_ptr() % x.itemsize)
+    return dtype, layout, dtype in COMPLEX and x.is_conj(), x.is_neg(), place
+
+
+in_c = signature
+if C is not None:
+    in_c = C.torch_signature(PLAIN, _STRIDED, modes, level, forward_ad, COMPLEX, signature)
+
+
+def _pointer(x: torch.Tensor) -> int:
+    try:
+        return x.data_ptr() if type(x) in PLAIN else 0
+    except RuntimeError:  # it has no storage
+        return 0
+
+
+def _layout(x: torch.Tensor) -> Hashable:
+    try:
+        return x.shape, x.stride()
+    except RuntimeError:  # a compressed sparse tensor has no strides
+        return x.shape
+
+
+def _copy_small(x: torch.Tensor) -> torch.Tensor | None:
+    if x.numel() > SMALL:
+        return None
+    x = x.data  # the signature has checked the rest of `alias`
+    check_storage(x)
+    if x.is_contiguous():  # conjugate bits are applied in either case
+        return x.clone()
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def _copy_on_device(x: torch.Tensor) -> torch.Tensor | None:
+    """Copy by the kernel on PyTorch's stream."""
+    from ...core.kernel import NoKernel, compact_strides, kernel_for
+
+    x = LIBRARY.alias(x)
+    device, data = place_of(x.device), x.data_ptr()
+    assert device is not None
+    kernel = kernel_for(device)
+    if kernel is None or _raw_stream is None or not data or not in_storage(x):
+        return None
+    block = torch.empty_like(x, memory_format=torch.contiguous_format)
+    stream = _raw_stream(device.id) or (1 if device.type == DeviceType.CUDA else 0)
+    try:
+        strides = compact_strides(x.shape, x.stride(), x.itemsize)
+        kernel.run(block.data_ptr(), data, x.shape, *strides, x.itemsize, stream, device)
+    except NoKernel:  # there is no compiler: the plan knows
+        return None
+    return block
+
+
 EDGES = (
+    Edge("torch", "torch", _copy_small, lambda s: s.device == CPU, copies=True, most=SMALL),
+    Edge("torch", "torch", _copy_on_device, lambda s: s.device != CPU, copies=True),
     Edge("numpy", "torch", from_numpy, _writable(_IN_NUMPY)),
     Edge("numpy", "torch", _from_read_only, _read_only),
     Edge("numpy", "torch", _bits_from_numpy, _writable(_AS_BITS)),
@@ -173,11 +254,94 @@ EDGES = (
 )
 
 
+class _Devices(Devices):
+    def empty(self, info: TensorInfo, like: object = None) -> torch.Tensor:
+        kind = TORCH_DTYPES[info.dtype]
+        return torch.empty(info.shape, dtype=kind, device=self.native_device(info.device))
+
+    def read_on(self, x: torch.Tensor, device: Device, stream: int | None) -> None:
+        """Keep memory whose storage cannot be resized; else let PyTorch's stream wait.
+
+        `Tensor.record_stream` uses the stream when the memory is freed, by when it may have been
+        destroyed.
+        """
+        if device.type == _CUDA and stream is not None and not x.untyped_storage().resizable():
+            from ...kernels.cuda import context
+
+            context.hold(device.id, stream, x)
+        else:
+            super().read_on(x, device, stream)
+
+    def to_device(self, x: Any, device: Device) -> torch.Tensor:
+        if isinstance(x, np.ndarray):
+            x = torch.from_numpy(x)
+        return x.to(self.native_device(device))
+
+    def native_device(self, device: Device) -> torch.device:
+        place = NATIVE_DEVICES.get(device)
+        if place is not None:
+            return place
+        why = missing_device(LIBRARY.accepts, device) or absent_device(
+            "PyTorch", device, devices_of(device.type)
+        )
+        if why is not None:
+            raise ConversionError(why)
+        place = NATIVE_DEVICES[device] = torch.device(DEVICE_NAMES[device.type], device.id)
+        return place
+
+    def place(self, device: object) -> Device | None:
+        return place_of(device) if isinstance(device, torch.device) else None
+
+    def current_stream(self, device: Device) -> int | None:
+        if device.type == _CUDA and _raw_stream is not None:
+            return _raw_stream(device.id) or 1
+        if device.type == DeviceType.ROCM:
+            return int(torch.cuda.current_stream(device.id).cuda_stream)
+        return None
+
+
+class _Computing(Computing):
+    native_namespace = deferred(__package__, "namespace", "native")
+    array_class = deferred(__package__, "array", "TorchArray")
+
+    def astype(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
+        x = LIBRARY.alias(x)
+        if x.is_cpu and x.layout is _STRIDED and level() is None:
+            check_storage(x)
+        kind, ndim = TORCH_DTYPES[dtype], len(axes)
+        in_order = axes == tuple(range(ndim))
+        laid = x if in_order else x.permute(axes)
+        if laid.dtype is not kind:
+            made = laid.to(kind, memory_format=torch.contiguous_format)
+        else:
+            made = laid.clone(memory_format=torch.contiguous_format)
+        return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
+
+    def casts_faster(self, given: DataType, wanted: DataType) -> bool:
+        # Half precision by 3 to 100 times, others by the number of threads; booleans are slower.
+        return given.code != DataTypeCode.BOOL and _as_numpy(given, wanted)
+
+    def assign(self, dst: torch.Tensor, src: torch.Tensor) -> None:
+        dst.copy_(src)
+
+    def mark_modified(self, x: torch.Tensor) -> None:
+        increment_version(x)  # so that backward() refuses what it saved before
+
+    def tracks(self, x: torch.Tensor) -> bool:
+        return x.requires_grad
+
+    def operation(self, adapted: Any, args: Any, kwargs: Any) -> Any:
+        from . import gradients
+
+        return gradients.call_with_tensors(adapted, args, kwargs)
+
+
 class Torch(Library):
     """PyTorch."""
 
     name = "torch"
-    exports_description = True
+    devices = _Devices()
+    computing = _Computing()
     accepts = Accepts(
         library="torch",
         tested="2.13.0",
@@ -191,46 +355,8 @@ class Torch(Library):
         return issubclass(array_type, torch.Tensor)
 
     edges = EDGES
-    modes = staticmethod(modes)  # such as fake tensors
-
-    def plain(self, x: torch.Tensor) -> bool:
-        return (
-            type(x) in _PLAIN
-            and not x.requires_grad
-            and x.layout is _STRIDED
-            and not x.is_nested
-            and forward_ad._current_level < 0
-            and not modes()
-            and level() is None
-        )
-
-    def signature(self, x: torch.Tensor) -> Hashable:
-        """Return dtype, axes and emptiness or shape and strides, pending bits and the device."""
-        if not (x.is_cpu or x.is_cuda) or not self.plain(x):
-            return super().signature(x)
-        dtype = x.dtype
-        layout = (x.ndim, not x.numel()) if x.is_contiguous() else (x.shape, x.stride())
-        place = None if x.is_cpu else (x.device, x.data_ptr() % x.itemsize)
-        return dtype, layout, dtype in COMPLEX and x.is_conj(), x.is_neg(), place
-
-    def __init__(self) -> None:
-        if C is not None:
-            state = _PLAIN, _STRIDED, modes, level, forward_ad, COMPLEX
-            self.signature = C.torch_signature(*state, self.signature)  # type: ignore[method-assign]
-
-    @staticmethod
-    def pointer(x: torch.Tensor) -> int:
-        try:
-            return x.data_ptr() if type(x) in _PLAIN else 0
-        except RuntimeError:  # it has no storage
-            return 0
-
-    @staticmethod
-    def layout(x: torch.Tensor) -> Hashable:
-        try:
-            return x.shape, x.stride()
-        except RuntimeError:  # a compressed sparse tensor has no strides
-            return x.shape
+    signature = staticmethod(in_c)
+    routing = Routing(_is_plain, _pointer, _layout, state=modes)  # modes: such as fake tensors
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
         dtype = DLPACK_DTYPES.get(x.dtype)
@@ -303,36 +429,18 @@ class Torch(Library):
             pending=pending, refused=refused, tracked=tracked,
         )  # fmt: skip
 
-    def extent(self, x: torch.Tensor) -> tuple[int, int]:
-        if not x.is_contiguous():
-            return super().extent(x)
-        start = x.data_ptr()
-        return start, start + x.nbytes
-
-    def supports(self, x: torch.Tensor) -> bool:
-        return x.layout is _STRIDED and not x.is_meta and not x.is_nested
-
-    def check_supported(self, x: torch.Tensor, *, read: bool = False) -> None:
-        supported = self.supports(x) or x.is_meta  # functions compute the shapes of meta tensors
-        refused = not supported or x.dtype not in DLPACK_DTYPES  # quantized numbers
-        read = read and not torch.compiler.is_compiling()  # its tensors have no storage
-        if read and type(x) in _PLAIN and x.is_cpu and not (modes() or transformed()):
-            refused = refused or not (x._is_zerotensor() or in_storage(x))
-        if refused:
-            raise ConversionError(str(self.describe(x).refused))
-
     def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
         x = self.alias(x)
         info = self.describe(x)
         if info.device.type == DeviceType.CPU:
-            return self.export_described(x, info)
+            return exported(self, x, info)
         if info.device.type == _CUDA:
             # PyTorch's own __dlpack__ reads None as no ordering, and refuses the per-thread stream.
             if stream != -1:
                 from ...kernels.cuda import context
 
-                context.order(info.device.id, stream, self.current_stream(info.device))
-            return super().export_described(x, info)
+                context.order(info.device.id, stream, self.devices.current_stream(info.device))
+            return on_memory(info, self.memory_owner(x, info))
         # An alias keeps the storage even if ``x`` gets another.
         tensor = dlpack.acquire(x.detach(), stream=stream)
         tensor.readonly = False  # a legacy capsule, of older versions, cannot mark it
@@ -340,7 +448,7 @@ class Torch(Library):
 
     def alias(self, x: torch.Tensor) -> torch.Tensor:
         if (
-            type(x) in _PLAIN
+            type(x) in PLAIN
             and not x.requires_grad  # `data` forgets it, and a tangent
             and forward_ad._current_level < 0
             and not modes()  # such as fake tensors
@@ -351,15 +459,18 @@ class Torch(Library):
                 return x
         return x
 
-    def memory_owner(self, x: torch.Tensor, info: TensorInfo) -> object:
+    def memory_owner(self, x: torch.Tensor, info: TensorInfo, briefly: bool = False) -> object:
         """Return a NumPy array: an alias of the storage, which then cannot be resized.
 
         The tensor itself can be given another storage (``x.data = ``, ``set_``, ``swap_tensors``),
-        and an alias that is a tensor would not stop ``resize_`` from moving the storage.
+        and an alias that is a tensor would not stop ``resize_`` from moving the storage. `briefly`,
+        it is not locked.
         """
         if info.device != CPU:
             return x.detach()
-        if type(x) in _PLAIN and level() is None and not modes():
+        if briefly:
+            return x
+        if type(x) in PLAIN and level() is None and not modes():
             return _pinned(x, info)
         # Of what a subclass, a mode or a transformation intercepts, nothing is called.
         with (
@@ -390,129 +501,6 @@ class Torch(Library):
         if info.tracked or (info.refused is None and x.device.type != "cpu"):
             return x.clone(memory_format=torch.contiguous_format)
         return None
-
-    def copy_small(self, x: torch.Tensor) -> torch.Tensor | None:
-        if x.numel() > SMALL:
-            return None
-        x = x.data  # the signature has checked the rest of `alias`
-        check_storage(x)
-        if x.is_contiguous():  # conjugate bits are applied in either case
-            return x.clone()
-        return x.clone(memory_format=torch.contiguous_format)
-
-    def copy_on_device(self, x: torch.Tensor) -> torch.Tensor | None:
-        """Copy by the kernel on PyTorch's stream."""
-        from ...core.kernel import NoKernel, compact_strides, kernel_for
-
-        x = self.alias(x)
-        device, data = place_of(x.device), x.data_ptr()
-        assert device is not None
-        kernel = kernel_for(device)
-        if kernel is None or _raw_stream is None or not data or not in_storage(x):
-            return None
-        block = torch.empty_like(x, memory_format=torch.contiguous_format)
-        stream = _raw_stream(device.id) or (1 if device.type == DeviceType.CUDA else 0)
-        try:
-            strides = compact_strides(x.shape, x.stride(), x.itemsize)
-            kernel.run(block.data_ptr(), data, x.shape, *strides, x.itemsize, stream, device)
-        except NoKernel:  # there is no compiler: the plan knows
-            return None
-        return block
-
-    def overwrite(self, dst: torch.Tensor, src: torch.Tensor) -> bool:
-        dst.copy_(src)
-        return True
-
-    def astype(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
-        x = self.alias(x)
-        if x.is_cpu and x.layout is _STRIDED and level() is None:
-            check_storage(x)
-        kind, ndim = TORCH_DTYPES[dtype], len(axes)
-        in_order = axes == tuple(range(ndim))
-        laid = x if in_order else x.permute(axes)
-        if laid.dtype is not kind:
-            made = laid.to(kind, memory_format=torch.contiguous_format)
-        else:
-            made = laid.clone(memory_format=torch.contiguous_format)
-        return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
-
-    def casts_faster(self, given: DataType, wanted: DataType) -> bool:
-        # Half precision by 3 to 100 times, others by the number of threads; booleans are slower.
-        return given.code != DataTypeCode.BOOL and _as_numpy(given, wanted)
-
-    def assign_cast(self, dst: torch.Tensor, src: torch.Tensor) -> None:
-        dst.copy_(src)
-
-    def empty(self, info: TensorInfo) -> torch.Tensor:
-        kind = TORCH_DTYPES[info.dtype]
-        return torch.empty(info.shape, dtype=kind, device=self.native_device(info.device))
-
-    def read_on(self, x: torch.Tensor, device: Device, stream: int | None) -> None:
-        """Keep memory whose storage cannot be resized; else let PyTorch's stream wait.
-
-        `Tensor.record_stream` uses the stream when the memory is freed, by when it may have been
-        destroyed.
-        """
-        if device.type == _CUDA and stream is not None and not x.untyped_storage().resizable():
-            from ...kernels.cuda import context
-
-            context.hold(device.id, stream, x)
-        else:
-            super().read_on(x, device, stream)
-
-    def native_dtype(self, dtype: DataType) -> torch.dtype | None:
-        return TORCH_DTYPES.get(dtype)
-
-    def mark_modified(self, x: torch.Tensor) -> None:
-        increment_version(x)  # so that backward() refuses what it saved before
-
-    def to_host(self, x: torch.Tensor) -> torch.Tensor:
-        return x.cpu()
-
-    def to_device(self, x: Any, device: Device) -> torch.Tensor:
-        if isinstance(x, np.ndarray):
-            x = torch.from_numpy(x)
-        return x.to(self.native_device(device))
-
-    def native_device(self, device: Device) -> torch.device:
-        place = NATIVE_DEVICES.get(device)
-        if place is not None:
-            return place
-        why = missing_device(self.accepts, device) or absent_device(
-            "PyTorch", device, devices_of(device.type)
-        )
-        if why is not None:
-            raise ConversionError(why)
-        place = NATIVE_DEVICES[device] = torch.device(DEVICE_NAMES[device.type], device.id)
-        return place
-
-    def place(self, device: object) -> Device | None:
-        return place_of(device) if isinstance(device, torch.device) else None
-
-    def current_stream(self, device: Device) -> int | None:
-        if device.type == _CUDA and _raw_stream is not None:
-            return _raw_stream(device.id) or 1
-        if device.type == DeviceType.ROCM:
-            return int(torch.cuda.current_stream(device.id).cuda_stream)
-        return None
-
-    def native_namespace(self) -> Any:
-        from .namespace import native
-
-        return native
-
-    def tracks(self, x: torch.Tensor) -> bool:
-        return x.requires_grad
-
-    def operation(self, adapted: Any, args: Any, kwargs: Any) -> Any:
-        from . import gradients
-
-        return gradients.call_with_tensors(adapted, args, kwargs)
-
-    def array_class(self) -> Any:
-        from .array import TorchArray
-
-        return TorchArray
 
 
 def _pinned(x: torch.Tensor, info: TensorInfo) -> np.ndarray:

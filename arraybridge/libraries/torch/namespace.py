@@ -50,7 +50,7 @@ def in_another_library(path: str, template: Any, own: Any) -> Retry | None:
         try:
             device = library_named("torch").describe(tensors[0]).device
             other = fallback_library(device, but="torch")
-            there = library_named(other).native_namespace()
+            there = library_named(other).computing.native_namespace()
 
             def given(x: Any) -> Any:
                 if isinstance(x, torch.dtype):

@@ -48,7 +48,7 @@ def test_every_caller_refuses_a_device_that_is_not_here(name: str, kind: str) ->
         lambda: ab.adapt(name, device=place)(lambda x: x)(X),
         lambda: ab.convert(ab.from_pointer(64, (3,), "float32", device=place), name),
     ]
-    if own.native_namespace() is not None:
+    if own.computing.native_namespace() is not None:
         calls.append(lambda: ab.unify(X, like=name, device=place))
     for call in calls:
         with pytest.raises(ab.ConversionError, match=r"here|has|cannot address"):

@@ -183,12 +183,14 @@ class Blind(ab.Library):
     """A library that sees nothing wrong with address 0."""
 
     name = "blind"
-    exports_description = True
     accepts = ab.Accepts("blind", "1", frozenset({"float32"}))
     shape = (3,)
 
     def owns(self, array_type):
         return array_type is Blind
+
+    def memory_owner(self, x, info, briefly=False):
+        return x
 
     def describe(self, x):
         return ab.TensorInfo("blind", 0, 0, x.shape, (1,), DataType.named("float32"), CPU)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
+from arraybridge.core.library import Devices
 from arraybridge.dlpack import ManagedTensor
 from arraybridge.kernels.cuda import driver
 from tests.support.processes import python
@@ -31,7 +32,16 @@ class Theirs(Mine):
 
 
 def library(kind: type, name: str, stream: int) -> ab.Library:
+    class Its(Devices):
+        def to_device(self, x: Mine, device: ab.Device) -> np.ndarray:
+            assert device == ab.dlpack.CPU
+            return x.array.copy()
+
+        def current_stream(self, device: ab.Device) -> int:
+            return stream
+
     class OnROCm(ab.Library):
+        devices = Its()
         accepts = ab.Accepts(
             library=name, tested="1", dtypes=frozenset({"float32"}), devices=frozenset({ROCM.type})
         )
@@ -60,12 +70,6 @@ def library(kind: type, name: str, stream: int) -> ab.Library:
 
         def copy(self, x: Mine) -> Mine:
             return kind(x.array.copy())
-
-        def to_host(self, x: Mine) -> np.ndarray:
-            return x.array.copy()
-
-        def current_stream(self, device: ab.Device) -> int:
-            return stream
 
     OnROCm.name = name
     return OnROCm()
@@ -111,7 +115,7 @@ def test_a_copy_is_the_library_s_own(theirs: ab.Library) -> None:
 
 def test_a_kernel_that_is_registered_is_given_the_stream(theirs: ab.Library) -> None:
     streams = []
-    type(theirs).empty = lambda self, info: Theirs(np.empty(info.shape, "f4"))
+    type(theirs.devices).empty = lambda self, info, like: Theirs(np.empty(info.shape, "f4"))
 
     def copy(dst, src, shape, dst_strides, src_strides, itemsize, stream):
         from arraybridge.kernels import cpu
@@ -140,7 +144,7 @@ torch.cuda.is_available = lambda: False
 import arraybridge as ab
 from arraybridge.libraries.torch.exchange import LIBRARY
 assert LIBRARY.accepts.devices == {ab.DeviceType.CPU, ab.DeviceType.ROCM}
-assert LIBRARY.place(torch.device("cuda", 1)) == ab.Device("rocm:1")
+assert LIBRARY.devices.place(torch.device("cuda", 1)) == ab.Device("rocm:1")
 assert ab.explain(np.zeros(3), "torch", device="cuda").why.startswith("torch has no arrays on cuda")
 for call in (ab.explain, ab.convert):
     try:
@@ -150,6 +154,6 @@ for call in (ab.explain, ab.convert):
         why = str(error)
     assert "no usable rocm device" in why, why
 torch.cuda.is_available, torch.cuda.device_count = lambda: True, lambda: 2
-assert LIBRARY.native_device(ab.Device("rocm:1")) == torch.device("cuda", 1)
+assert LIBRARY.devices.native_device(ab.Device("rocm:1")) == torch.device("cuda", 1)
 """
     )

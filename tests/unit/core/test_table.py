@@ -1,6 +1,7 @@
 """The table: arrays with one signature take one route, in C and in Python."""
 
 import threading
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_c_signs_as_python_does():
         if library is None or library.name not in ("numpy", "torch"):
             continue
         try:
-            expected = type(library).signature(library, x)
+            expected = import_module(type(library).__module__).signature(x)
         except (ab.ConversionError, ValueError) as error:
             with pytest.raises(type(error)):
                 library.signature(x)

@@ -27,7 +27,7 @@ def test_is_needed_and_right(library: str, name: str) -> None:
     assert shows(probe, import_module(UNDERNEATH[library])), (
         f"delete the entry {name!r} of the corrections of {library}: it is right by itself"
     )
-    assert not shows(probe, library_named(library).native_namespace())
+    assert not shows(probe, library_named(library).computing.native_namespace())
 
 
 @pytest.mark.parametrize("library", installed())
@@ -40,7 +40,7 @@ def test_every_entry_has_a_probe(library: str) -> None:
 
 @pytest.fixture
 def xp() -> Any:
-    return library_named("numpy").native_namespace()
+    return library_named("numpy").computing.native_namespace()
 
 
 def agree(found: Any, expected: Any) -> None:

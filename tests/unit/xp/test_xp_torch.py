@@ -25,7 +25,7 @@ class TestAnotherLibraryComputes:
             seen.append(x.ctypes.data)
             return np.negative(x)
 
-        monkeypatch.setattr(library_named("numpy").native_namespace(), "negative", spy)
+        monkeypatch.setattr(library_named("numpy").computing.native_namespace(), "negative", spy)
         x = torch.tensor([[1, 2], [3, 4]], dtype=torch.uint16).mT
         found = native.negative(x)
         assert seen == [x.data_ptr()]
