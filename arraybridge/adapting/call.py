@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from .decorator import Adapted
 
 
-_KEEPING_SCALARS = (
-    "caller",
-    "function",
-    "numpy",
-)  # values of result= that leave NumPy's as they are
-
-
 class Argument:
     """An array argument: `given` by the caller, `native` inside it, `seen` by the function.
 
@@ -135,7 +128,7 @@ class Call:
     def _convert_result(self, x: Any) -> Any:
         """Convert a result, or a leaf of one."""
         known, goal = RECOGNIZED[type(x)], self.goal
-        if isinstance(x, np.generic) and self.adapted.result not in _KEEPING_SCALARS:
+        if isinstance(x, np.generic) and self.adapted.result not in ("caller", "function", "numpy"):
             x = np.asarray(x) if is_numeric(x.dtype) else x  # np.sum's result
             known = RECOGNIZED[type(x)]
         if known.is_array is False or not known.in_memory or not is_array(x):
@@ -154,27 +147,27 @@ class Call:
             if self.adapted.result == "caller" or RECOGNIZED[type(given)].array_type == goal:
                 return given
         try:
-            if self._tracks_parameters(x, goal):
-                x = x.detach()
+            own = known.library
+            if (
+                own
+                and own.name != goal.library
+                and hasattr(x, "detach")
+                and own.computing.tracks(x)
+            ):
+                x = self._constant(x)
             return goal.convert(x, device=self.device)
         except BufferError as error:
             self.adapted.note(error, "a result", x)
             raise
 
-    def _tracks_parameters(self, x: Any, goal: ArrayType) -> bool:
-        """Return whether a result has gradients of what the caller did not pass, a module's.
-
-        With ``differentiable=True`` these are constants, as where JAX traces the call.
-        """
-        library = RECOGNIZED[type(x)].library
-        if library is None or library.name == goal.library or not hasattr(x, "detach"):
-            return False
-        if not library.computing.tracks(x) or self.adapted.differentiable:
-            return library.computing.tracks(x)
+    def _constant(self, x: Any) -> Any:
+        """Return a result without the gradients of a module's parameters, as where JAX traces."""
+        if self.adapted.differentiable:
+            return x.detach()
         raise ConversionError(
-            f"the result of {self.adapted.name} tracks gradients, such as those of a module's "
-            "parameters, which would be cut silently: call it under torch.no_grad(), or call "
-            "module.requires_grad_(False) first"
+            f"the result of {self.adapted.name} tracks gradients, as of a module's parameters, "
+            "which would be cut silently: call it under torch.no_grad(), or first call "
+            "module.requires_grad_(False)"
         )
 
     def _unlock(self, x: np.ndarray) -> None:

@@ -29,9 +29,8 @@ def large_numbers(
     """Make numbers that a library does not accept beside arrays into its own scalars.
 
     Most read every Python integer as one of `bits` bits and raise OverflowError for a larger one,
-    also where the dtype of the array holds it. PyTorch refuses `floats` beyond the dtype, too,
-    which others round to infinity. ``as_scalar(value, dtype)`` returns the replacement; without a
-    dtype, of floats only.
+    also where the dtype of the array holds it. PyTorch refuses `floats` beyond the dtype, too.
+    ``as_scalar(value, dtype)`` returns the replacement; without a dtype, of floats only.
     """
 
     def is_large(x: Any) -> bool:

@@ -203,11 +203,6 @@ def _symmetric(name: str) -> Function:
     return function
 
 
-_floor_divide = _mended(
-    "floor_divide", floor_divide(MEANS, jnp.floor_divide, zeros=True), _floating
-)
-
-
 def _complex_function(name: str) -> Function:
     base = _symmetric(name)
     return _mended(name, complex_function(MEANS, name, base), _complex_floating, base=base)

@@ -50,14 +50,11 @@ def linspace(
 
 
 def diff(x: Any, /, n: int = 1, axis: int = -1, **ends: Any) -> torch.Tensor:
-    """Take the order of differences by position too, as scikit-learn's curves do.
-
-    Complex numbers are subtracted by parts, as by ``subtract``.
-    """
-    if x.is_complex():
-        ends = {name: end.to(x.dtype) for name, end in ends.items() if end is not None}
+    """Take the order of differences by position too, as scikit-learn's curves do."""
+    if x.is_complex():  # by parts, as `subtract`
+        given = {name: end for name, end in ends.items() if end is not None}
         parts = [
-            xp.diff(part(x), axis=axis, n=n, **{name: part(end) for name, end in ends.items()})
+            diff(part(x), n, axis, **{name: part(end) for name, end in given.items()})
             for part in (torch.real, torch.imag)
         ]
         return torch.complex(*parts)
