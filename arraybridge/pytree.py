@@ -81,7 +81,7 @@ class Node:
     """One container: the keys of its children, the children, and a function that builds another.
 
     When a whole tree is taken apart, `path` is the container's own, and `parts` has the Nodes of
-    those children that are containers, and None for leaves.
+    those children that are containers, and None for leaves. It is empty if all are leaves.
     """
 
     __slots__ = ("build", "children", "keys", "parts", "path", "tree")

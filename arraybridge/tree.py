@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import repeat
+from itertools import islice, repeat
 from operator import is_not
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -381,15 +381,17 @@ class _Opened:
 
     def _open(self, x: Any, path: tuple[Any, ...]) -> Node | None:
         """Take a container apart and keep its leaves; return None if it is a leaf itself."""
-        node, keep = _node(x), self.leaves.append
+        node = _node(x)
         if node is None:
-            return keep(x)
+            self.leaves.append(x)
+            return None
         node.path = path
-        for key, child in zip(node.keys, node.children, strict=True):
-            if RECOGNIZED[type(child)].is_array is not None:  # usual, and without another call
-                node.parts.append(keep(child))
-            else:
-                node.parts.append(self._open(child, (*path, key)))
+        for child in node.children:
+            if RECOGNIZED[type(child)].is_array is None:
+                pairs = zip(node.keys, node.children, strict=True)
+                node.parts = [self._open(child, (*path, key)) for key, child in pairs]
+                return node
+        self.leaves += node.children  # leaves alone, as usual, without a call for each
         return node
 
     def paths(self) -> Iterator[str]:
@@ -406,12 +408,13 @@ class _Opened:
 
 
 def _paths(node: Node) -> Iterator[tuple[Any, ...]]:
-    for key, part in zip(node.keys, node.parts, strict=True):
+    for key, part in zip(node.keys, node.parts or repeat(None), strict=False):
         yield from [(*node.path, key)] if part is None else _paths(part)
 
 
 def _built(node: Node, leaves: Iterator[Any]) -> Any:
     new = [next(leaves) if part is None else _built(part, leaves) for part in node.parts]
+    new = new or [*islice(leaves, len(node.children))]
     if not any(map(is_not, new, node.children)):
         return node.tree
     try:
