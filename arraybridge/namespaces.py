@@ -171,8 +171,8 @@ def unify(
     Parameters
     ----------
     *xs : array, container or scalar
-        Arrays of any library, also in nested lists, tuples, dicts and dataclasses. A container is
-        returned as one of the same class. Other objects are returned unchanged.
+        Arrays of any library and columns, also in nested lists, tuples, dicts and dataclasses. A
+        container is returned as one of the same class. Other objects are returned unchanged.
     like : array, container, str or module, optional
         The model: an array, or the first array of a container, whose library, kind and device all
         others get, by copies across devices if necessary. Or a library, such as ``"jax"``, to whose

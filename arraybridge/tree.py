@@ -3,7 +3,7 @@
 A tree is a nested container: a list, tuple, dict, ``UserDict``, dataclass or a subclass of these,
 or a class that JAX or PyTorch has registered (Flax, Equinox, Optax, Transformers). A
 ``torch.nn.Module`` (as its ``state_dict()``) and a ``TensorDict`` (as its ``to_dict()``) are trees
-as well. The arrays in a tree are converted; other objects are unchanged.
+as well. The arrays and columns in a tree are converted; other objects are unchanged.
 
 A leaf has a path, such as ``"params.layer1.kernel"`` or ``"batch[0].x"``.
 """

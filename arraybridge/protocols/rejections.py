@@ -75,6 +75,7 @@ def no_array(x: Any, to: str = "") -> TypeError:
     if found == _REMEDIES[-1][1] and (objection := lost(x)):  # which NumPy would drop
         return TypeError(objection)
     if found is not None:
+        found = found.replace("library", repr(to or "numpy"))
         return TypeError(f"{_named(x)} is not an array in memory: pass {found}")
     return TypeError(
         f"{_named(x)} is not an array: expected an array of a library that arraybridge knows, or "

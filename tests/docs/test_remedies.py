@@ -100,6 +100,7 @@ ROWS = [
     (lambda: ctypes.pointer(ctypes.c_int(3)), "torch"),
     (lambda: array.array("u", "abc"), "torch"),
     (lambda: types.SimpleNamespace(__array_interface__=DAYS.__array_interface__), "torch"),
+    (lambda: {"a": np.ones(2)}, "torch"),
     *((make, "torch") for make in (Masked, Measured, Histogram, _ref)),
     (lambda: Fills(), "numpy"),
 ]
@@ -139,6 +140,7 @@ def test_the_remedy_works_as_it_is_written(make, to):
     x = make()
     for code in CODE.findall(refusal(x, to)):
         made = carried_out(code, x)
+        made = [*made.values()] if isinstance(made, dict) else made
         for each in made if isinstance(made, tuple | list) else [made]:
             ab.convert(each, to)
             assert ab.convert(each, "numpy").dtype != object

@@ -87,7 +87,7 @@ def _of_objects(x: np.ndarray) -> str:
     if all(y is None or isinstance(y, Number | np.bool_) for y in some):
         kind = np.array(some).dtype.name if some else "float64"
         return f"pass its numbers in one dtype, x.astype({kind if kind in NATIVE else 'float64'!r})"
-    if all(hasattr(y, "__len__") and not isinstance(y, str | bytes) for y in some):
+    if all(isinstance(y, list | tuple) or hasattr(y, "__array__") for y in some):
         return "its elements are arrays or lists: pass each by itself, numpy.asarray(x.flat[0])"
     return "make numbers of its objects first"
 
