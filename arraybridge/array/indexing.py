@@ -9,15 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from ..protocols.rejections import check_whole
+
 # Parts of an index that need no conversion; a tuple, as torch.compile fails on a set of types.
 PLAIN = (int, slice, type(None), type(...), bool)
 
 
 def unwrapped(array: Any, key: Any) -> Any:
-    """Replace Arrays in an index by native arrays."""
+    """Replace Arrays in an index by native arrays; refuse to lose a mask."""
     if key.__class__ is tuple:
         return tuple([part if part.__class__ in PLAIN else unwrapped(array, part) for part in key])
-    return array._same(key) if hasattr(type(key), "__arraybridge__") else key
+    if hasattr(type(key), "__arraybridge__"):
+        return array._same(key)
+    if isinstance(key, numpy.ndarray):
+        check_whole(key)
+    return key
 
 
 def set_in_place(native: Any, key: Any, value: Any) -> Any:

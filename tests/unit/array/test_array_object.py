@@ -244,9 +244,32 @@ class TestSubclassesOfNumPys:
         own = xp.zeros(2, dtype=xp.asarray(VALUES).dtype)
         enter = (xp.asarray, lambda x: xp.asarray([x, x]), xp.from_dlpack, *self.entrances())
         enter += (lambda x: own.__setitem__(slice(None), x),)
+        enter += (lambda x: own[x > 0], lambda x: own.__setitem__((x > 0,), 0))
         for each in enter:
             with pytest.raises(ab.ConversionError, match=r"would lose its mask: fill it first"):
                 each(masked)
+
+
+class TestWrites:
+    def test_numbers_and_arrays_of_the_library(self, x, library):
+        xp = x.__array_namespace__()
+        row = np.asarray([7, 8, 9], np.float32)
+        bare = ab.from_pointer(row.ctypes.data, (3,), "float32", device="cpu", owner=row)
+        numbers = 4, 4.5, np.float64(4.5), np.float32(4), xp.asarray(4.5, dtype=xp.float32)
+        for value in (*numbers, row.tolist(), bare, xp.asarray(row), MAKERS[library](row)):
+            expected = VALUES.copy()
+            x[...] = VALUES.tolist()
+            x[1, :] = value
+            expected[1, :] = np.asarray(value)
+            np.testing.assert_array_equal(values(x), expected)
+
+    def test_nothing_else(self, x, library):
+        other = "jax" if library == "torch" else "torch"
+        foreign = MAKERS[other](VALUES)
+        for value in ("a", None, object(), foreign, ab.from_dlpack(foreign)):
+            with pytest.raises(TypeError, match=r"cannot write a|arraybridge\.unify"):
+                x[...] = value
+        np.testing.assert_array_equal(values(x), VALUES)
 
 
 class TestCopies:

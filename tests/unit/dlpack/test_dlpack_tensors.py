@@ -187,6 +187,13 @@ def test_what_the_core_would_have_to_copy_it_refuses_and_an_array_does(readonly,
     assert np.from_dlpack(tensor).flags.writeable is not readonly
 
 
+def test_a_legacy_capsule_has_no_padded_elements():
+    tensor = ManagedTensor.allocate((3,), DataType.named("float4_e2m1fn"), padded=True)
+    with pytest.raises(dlpack.DLPackError, match="cannot mark padded elements"):
+        tensor.__dlpack__()
+    assert dlpack.from_capsule(tensor.__dlpack__(max_version=(1, 0))).padded
+
+
 @pytest.mark.parametrize("own", [np.ones(4), bytearray(32)], ids=["array", "bytearray"])
 def test_adopted_memory_is_read_only_where_its_owner_says_so(own):
     x = np.frombuffer(own)
