@@ -39,10 +39,7 @@ def booleans_as_masks(x: Any, key: Any) -> tuple[Any, Any]:
     view of `x` with the new axes, and its index; both unchanged without scalar booleans.
     """
     parts = key if key.__class__ is tuple else (key,)
-    for part in parts:
-        if _is_boolean(part):
-            break
-    else:
+    if not any(map(_is_boolean, parts)):
         return x, key
     left = x.ndim - sum(axes_of(part) for part in parts)
     axes: list[Any] = []
