@@ -196,7 +196,7 @@ def _of_dlpack(x: Any, shared: bool) -> ManagedTensor:
     return tensor
 
 
-def _of_buffer(x: Any) -> np.ndarray | None:
+def _of_buffer(x: Any) -> Any:
     try:
         buffer = memoryview(x)
     except (TypeError, BufferError):
