@@ -226,12 +226,15 @@ def explained(x: Any, entry: Entry | Deferred | Unwrapped) -> Route:
             f"the blocks of a {entry.lazy.name} array are converted when they are computed, each "
             "by its own route: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
         )
-    array, inner = opened(x, entry)
+    refused: list[str] = []
+    array, inner = opened(x, entry, refused)
     route = inner.plan(array)
     if array is not x and inner.source is inner.target and route.kind == "view":
         route = amended(route, why=f"it is inside the {type(x).__name__}")
     if route.kind == "refuse" and isinstance(entry, Unwrapped):
         route = amended(route, why=entry.restated(route.why, x, array))
+    elif refused:
+        route = amended(route, why=f"{route.why}; its {' and '.join(refused)} refused")
     return route
 
 
@@ -246,11 +249,11 @@ class Unwrapped:
         self.target, self.request, self._as_source = target, request, as_source
         self.restated = restated
 
-    def opened(self, given: Any, looking: bool = False) -> tuple[Any, Entry]:
-        """Return the array to convert and the entry of its type."""
+    def opened(self, given: Any, refused: list[str] | None = None) -> tuple[Any, Entry]:
+        """Return the array to convert and the entry of its type; see `as_source`."""
         x: Any
         shared = self.request.copy is False
-        x, source = self._as_source(given, looking, self.target.name, shared=shared)
+        x, source = self._as_source(given, refused, self.target.name, shared=shared)
         if type(x) is self._frame and self.request.cast is not None:
             x = x.cast(self.request.cast)
         return x, entry_of(type(x), source, self.target, self.request)
@@ -267,7 +270,7 @@ class Unwrapped:
             raise ConversionError(why, error.route._replace(why=why)) from None
 
 
-def opened(x: Any, entry: Entry | Unwrapped) -> tuple[Any, Entry]:
+def opened(x: Any, entry: Entry | Unwrapped, refused: list[str]) -> tuple[Any, Entry]:
     """Return the array inside an object and the entry of its type; consume nothing."""
     if not isinstance(entry, Unwrapped):
         return x, entry
@@ -275,7 +278,7 @@ def opened(x: Any, entry: Entry | Unwrapped) -> tuple[Any, Entry]:
         from .protocols.from_object import LIBRARY
 
         return inspect(x), entry_of(TensorInfo, LIBRARY, entry.target, entry.request)
-    return entry.opened(x, True)
+    return entry.opened(x, refused)
 
 
 class Deferred:
@@ -371,5 +374,5 @@ def inspect(x: Any) -> TensorInfo:
         return TensorInfo.of_tensor(dlpack.Tensor(x))
     if dlpack.is_capsule(x):
         return TensorInfo.of_tensor(dlpack.peek(x))
-    x, library = as_source(x, True)
+    x, library = as_source(x, [])
     return library.describe(x)

@@ -71,22 +71,27 @@ _STABLE = frozenset({"array", "builtins", "ctypes", "mmap"})
 
 
 def as_source(
-    x: Any, looking: bool = False, to: str = "", *, shared: bool = False, computed: bool = False
+    x: Any,
+    looking: list[str] | None = None,
+    to: str = "",
+    *,
+    shared: bool = False,
+    computed: bool = False,
 ) -> tuple[object, Library]:
     """Return the array or tensor that ``x`` converts as, and its library; consume a capsule.
 
     This is the one place that decides which protocol an object of no library is asked for. If it
-    is only described (`looking`), reading that would consume or compute it is refused. `to` is the
-    target, if any, for errors; see `_asked` for more. TypeError if ``x`` is not an array in memory
-    by any protocol; ConversionError if it is more than its memory: it has a mask or a unit, or
-    forwards the protocol of an array that it wraps.
+    is only described, reading that would consume or compute it is refused, and `looking` gets the
+    protocols that refused. `to` is the target, if any, for errors; see `_asked` for more. TypeError
+    if ``x`` is not an array in memory by any protocol; ConversionError if it is more than its
+    memory: it has a mask or a unit, or forwards the protocol of an array that it wraps.
     """
     record = RECORDS[type(x)]
     library = record.library
     if library is not None:
         return x, library
     if record.frame is not None:
-        frame: tuple[object, Library] | None = record.frame(x, looking)
+        frame: tuple[object, Library] | None = record.frame(x, looking is not None)
         if frame is not None:
             return frame
     if hasattr(type(x), "__arraybridge__"):
@@ -101,7 +106,9 @@ def as_source(
     return _asked(x, looking, to, shared, computed)
 
 
-def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tuple[object, Library]:
+def _asked(
+    x: Any, looking: list[str] | None, to: str, shared: bool, computed: bool
+) -> tuple[object, Library]:
     """Ask an object for its memory by one protocol after the other; raise the first refusal.
 
     In order: DLPack; the CUDA array interface; and of memory on the host NumPy's array interface,
@@ -111,12 +118,14 @@ def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tupl
     and a plain ``__array__`` if the caller relies on shared memory (`shared`).
     """
     refusal: Exception | None = None
+    told = [] if looking is None else looking
     if own(x, "__dlpack__"):
         _guard(x)
         try:
             return _of_dlpack(x, shared), LIBRARY
         except _REFUSALS as error:
             refusal = error
+            told.append("__dlpack__")
     if own(x, "__cuda_array_interface__"):
         check_whole(x)
         try:
@@ -138,7 +147,9 @@ def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tupl
         try:
             interface = x.__array_interface__
         except _REFUSALS as error:
-            refusal = refusal or (None if isinstance(error, AttributeError) else error)
+            if not isinstance(error, AttributeError):
+                refusal = refusal or error
+                told.append("__array_interface__")
         else:
             if interface is not None:
                 first = _of_interface(x, interface)
@@ -146,7 +157,7 @@ def _asked(x: Any, looking: bool, to: str, shared: bool, computed: bool) -> tupl
     objection = handed_on(x)
     if objection is not None:
         raise ConversionError(objection)
-    opened = opened_frame(x, looking)
+    opened = opened_frame(x, looking is not None)
     if opened is not None:
         if not any(own(x, method) for method in METHODS):  # nothing is asked before
             RECORDS[type(x)].frame = opened_frame

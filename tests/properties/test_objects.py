@@ -6,6 +6,7 @@ taken. Every call takes the same one, now and later; no write and no mask is los
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -100,13 +101,15 @@ class Drawn:
 
     def expected(self) -> str | None:
         """Which protocol gives the memory, if any: ``__array__`` only if an earlier one refused."""
-        refused = False
+        self.refused = []
         for which in NUMBERS:
             kind = self.kinds[which]
             old = which == "dlpack" and kind == "old" and self.readonly
-            if kind in ("refuses", "fails") or old:
-                refused = refused or which != "cuda"
-            elif kind not in ("", "absent", "none") and (which != "array" or refused):
+            if (kind in ("refuses", "fails") or old) and which != "cuda":
+                self.refused.append(f"__{which.replace('inter', 'array_inter')}__")
+            elif kind not in ("", "absent", "none", "refuses") and (
+                which != "array" or self.refused
+            ):
                 return which
         return None
 
@@ -171,7 +174,9 @@ def check_shared(drawn: Drawn, which: str, kind: str) -> None:
     """Explain tells whether memory is shared; what is written is seen, or refused."""
     x, moves = drawn.x, kind.startswith("anew")
     copies = kind == "copied" or (moves and which != "dlpack")
-    assert ab.explain(x, "numpy").kind == ("copy" if copies else "view")
+    route = ab.explain(x, "numpy")
+    assert route.kind == ("copy" if copies else "view")
+    assert re.findall(r"__\w+__", route.why) == drawn.refused
     assert ab.inspect(x).pending == (("anew",) if copies else ())
     assert ab.explain(x, "numpy", copy=False).kind == ("refuse" if copies or moves else "view")
     assert (outcome(lambda: ab.convert(x, "numpy", copy=False)) == "refused") == (copies or moves)
