@@ -173,7 +173,7 @@ class Computing:
 
     #: Return the array whose blocks are the results of a function for those of an array. With it,
     #: the library's arrays are in blocks that are computed later, and it cannot be a target.
-    map_blocks: Callable[[Callable[[Any], Any], Any], Any] | None = None
+    map_blocks: Any = None
 
 
 class Library:

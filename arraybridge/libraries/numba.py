@@ -51,7 +51,8 @@ class _Devices(Devices):
             flat.pointer + low, (high - low,), DataType(1, 8), owner=x, device=flat.device
         )
         order(x.__cuda_array_interface__["stream"], self.current_stream(flat.device), flat.device)
-        block = LIBRARY.wrap(flat).copy_to_host()
+        bytes_there: Any = LIBRARY.wrap(flat)
+        block = bytes_there.copy_to_host()
         return np.ndarray(x.shape, x.dtype, block, -low, x.strides)
 
     def native_device(self, device: Device) -> Any:

@@ -49,6 +49,9 @@ _GPU = DeviceType.ROCM if tf.test.is_built_with_rocm() else DeviceType.CUDA
 _gpus = tf.test.is_built_with_cuda() or tf.test.is_built_with_rocm()
 
 
+_EAGER = type(tf.constant(0))
+
+
 class _Devices(Devices):
     def place(self, device: object) -> Device | None:
         name = device if isinstance(device, str) else None
@@ -159,7 +162,6 @@ _COMPOSITE = {
     tf.SparseTensor: "tf.sparse.to_dense(x)",
     tf.IndexedSlices: "tf.convert_to_tensor(x)",
 }
-_EAGER = type(tf.constant(0))
 
 
 def _eager(x: Any) -> tf.Tensor:

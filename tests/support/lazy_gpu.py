@@ -115,7 +115,7 @@ def frees(its: Any, gpu: Late) -> Any:
 
     The library's next kernel does that, on its stream; at once, where nobody knows the stream.
     """
-    kind: Any = type(its.library)
+    places: Any = type(its.library.devices)
 
     def freed(x: Any) -> Any:
         size = int(np.prod(x.shape)) * x.dtype.itemsize
@@ -131,8 +131,8 @@ def frees(its: Any, gpu: Late) -> Any:
         else:
             gpu.enqueue(gpu.context(device), stream, lambda: block.__setitem__(slice(None), 0xDD))
 
-    put, empty = its.put, kind.empty
+    put, empty = its.put, places.empty
     its.put = lambda array, device=0: freed(put(np.ascontiguousarray(array), device))
-    if kind.__dict__.get("empty"):
-        kind.empty = lambda self, info: freed(empty(self, info))
+    if "empty" in vars(places):
+        places.empty = lambda self, info, like=None: freed(empty(self, info, like))
     return its
