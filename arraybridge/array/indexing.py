@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -109,13 +108,6 @@ def axes_of(part: Any) -> int:
     if hasattr(part, "ndim") and "bool" in str(part.dtype):
         return int(part.ndim)
     return 1
-
-
-def elements_along(shape: tuple[int, ...], axes: Any) -> int:
-    """Return the number of elements along an axis, several or all (None)."""
-    if axes is None:
-        return math.prod(shape)
-    return math.prod([shape[axis] for axis in (axes if isinstance(axes, tuple) else (axes,))])
 
 
 def set_apart(

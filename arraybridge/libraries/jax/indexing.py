@@ -30,13 +30,10 @@ def get(native: Any, key: Any) -> Any:
 def set(native: Any, key: Any, value: Any) -> Any:
     """Return a new array with elements replaced; the values of a mask may be traced."""
     target, key = booleans_as_masks(native, key)
-    check_bounds(target.shape, key)
+    if target is not native:
+        return set(target, key, value).reshape(native.shape)
+    check_bounds(native.shape, key)
     key, value = _own(key), _of_dtype(native.dtype, value)
-    written = _written(target, key, value)
-    return written if target is native else written.reshape(native.shape)
-
-
-def _written(native: Any, key: Any, value: Any) -> Any:
     if getattr(key, "dtype", None) == jnp.bool and 0 < key.ndim <= native.ndim:
         rest = native.shape[key.ndim :]
         if key.shape == native.shape[: key.ndim] and value.ndim <= len(rest):

@@ -14,7 +14,7 @@ from ...core.records import ConversionError
 from ...core.registry import library_named
 from ...pytree import leaves, mapped
 from ...xp.build import make_native_namespace
-from ...xp.retry import Retry, as_float, large_numbers
+from ...xp.retry import Retry, large_numbers
 from .corrections import CORRECTIONS
 from .promotion import in_range
 
@@ -80,16 +80,9 @@ def in_another_library(path: str, template: Any, own: Any) -> Retry | None:
     return retry
 
 
-def _as_scalar(value: Any, dtype: torch.dtype | None) -> Any:
-    """Convert a number that PyTorch does not accept beside arrays of a dtype."""
-    if value.__class__ is int:
-        value = as_float(value, dtype)
-    return in_range(value, dtype or torch.get_default_dtype())
-
-
 native = make_native_namespace(
     "torch",
     "array_api_compat.torch",
     CORRECTIONS,
-    (large_numbers(_as_scalar, floats=True), in_another_library),
+    (large_numbers(in_range, floats=True), in_another_library),
 )

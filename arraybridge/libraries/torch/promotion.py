@@ -133,14 +133,15 @@ def _tensor(x: Any, other: Any) -> Any:
     return torch.asarray(x, dtype=torch.result_type(x, other), device=other.device)
 
 
-def in_range(value: Any, dtype: torch.dtype) -> Any:
-    """Round a Python number beyond a floating-point dtype as NumPy does, to infinity.
+def in_range(value: Any, dtype: torch.dtype | None) -> Any:
+    """Round a Python number beside a dtype as NumPy does, beyond its range to infinity.
 
-    torch raises RuntimeError for these.
+    torch raises RuntimeError for these. None is the default dtype.
     """
-    if value.__class__ is complex and dtype.is_complex:
+    if value.__class__ is complex:
         return complex(in_range(value.real, dtype), in_range(value.imag, dtype))
-    if value.__class__ is complex or not _is_inexact(dtype):
+    dtype = torch.result_type(torch.empty(0, dtype=dtype), value.__class__())
+    if not _is_inexact(dtype):
         return value
     info = torch.finfo(dtype)
     power = info.max / (2 - info.eps)
