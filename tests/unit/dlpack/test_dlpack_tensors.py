@@ -17,6 +17,7 @@ torch = optional("torch")
 
 # An address that no process on Linux has mapped: reading it would end the process.
 NOWHERE = 0x7FFF_FFFF_F000
+ADDRESSED = "cpu cuda cuda_host cuda_managed rocm rocm_host oneapi".split()
 LATER = [((40, 1), (18, 9, 1), (1, 9))]  # codes of a minor version to come
 HERE = [((int(code), 3), (2, 32, 1), (1, 3)) for code in DeviceType]
 
@@ -47,7 +48,7 @@ def test_every_device_passes_through(device, dtype, version, byte_offset, versio
     # The stride over an extent of 1 says nothing, and is put right.
     assert (seen.shape, seen.strides) == ((4, 1, 6), (-12, 12, 2))
     assert (seen.dtype, seen.device) == (dtype, device)
-    if seen.device.addressable:  # consumers forget the offset, so it is folded in
+    if str(seen.device).partition(":")[0] in ADDRESSED:  # consumers forget the offset
         assert (seen.data, seen.byte_offset) == (NOWHERE + byte_offset, 0)
     else:  # a handle: nothing may be added to it
         assert (seen.data, seen.byte_offset) == (NOWHERE, byte_offset)
