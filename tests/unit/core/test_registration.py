@@ -9,6 +9,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.core import registry
+from arraybridge.core.library import Computing, Devices
 from tests.support import boxed
 
 MEMORY = np.arange(6.0).reshape(2, 3)
@@ -49,6 +50,16 @@ def _unregister():
     for name in ("source", "numpy"):
         with contextlib.suppress(ValueError):
             ab.unregister_library(name)
+
+
+def test_a_library_has_few_names_to_know():
+    """What more a library can do is in objects, which have defaults."""
+    names = "name accepts owns describe export memory_owner wrap alias may_change copy".split()
+    names += ["resolve", "edges", "signature", "routing", "devices", "computing"]
+    assert {x for x in vars(ab.Library) if x[0] != "_"} == {*names}
+    assert [x for x in vars(Blind) if x[0] != "_"] == ["name", "accepts"]
+    for kind in (Devices, Computing):
+        assert type(getattr(Blind, kind.__name__.lower())) is kind
 
 
 @pytest.mark.parametrize(
