@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -431,7 +432,7 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         native, library = whole(native, copy is False), PROTOCOL
     info = library.describe(native)
     anew = "anew" in info.pending
-    supports = _supports(library)
+    make, supports = _constructor(library, type(native))
     if info.refused and not supports(native):
         raise ConversionError(info.refused)
     if copy or (anew and copy is False) or (device is not None and device != info.device):
@@ -442,10 +443,9 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
             target = library_named(fallback_library(device or info.device))
         alias = library.alias(native)
         result = run_plan(alias, plan_for(alias, library, target, Request(device, copy)))
-        return _constructor(target, type(result))(result)
+        return _constructor(target, type(result))[0](result)
     if anew:  # the Array keeps what this look gave
         native = library.resolve(native)
-    make = _constructor(library, type(native))
     if OBSERVERS:
         notify_view("an Array refers to it", info)
     elif native is x:
@@ -453,20 +453,12 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     return make(native)
 
 
-def _supports(library: Library) -> Callable[[Any], bool]:
-    """Return the function that says whether an Array may wrap an array of a library."""
+def _constructor(
+    library: Library, kind: type
+) -> tuple[Callable[[Any], Array], Callable[[Any], bool]]:
+    """Return what makes Arrays of one array type, with operators if possible, and when it may."""
     cls: Any = library.computing.array_class()
     if cls is None:
-        return lambda native: library.describe(native).refused is None
-    supports: Callable[[Any], bool] = cls._supports
-    return supports
-
-
-def _constructor(library: Library, kind: type) -> Callable[[Any], Array]:
-    """Return the function that makes Arrays of one array type, with operators if possible."""
-    cls: Any = library.computing.array_class()
-    if cls is None:
-        return lambda native: Array(native, library)
+        return partial(Array, library=library), lambda x: library.describe(x).refused is None
     subclass = issubclass(kind, numpy.ndarray) and kind is not numpy.ndarray
-    make: Callable[[Any], Array] = cls._taken if subclass else cls._of
-    return make
+    return cls._taken if subclass else cls._of, cls._supports

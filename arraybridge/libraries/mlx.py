@@ -11,8 +11,6 @@ cuts the gradient: an array does not tell Python that MLX traces it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import mlx.core as mx
 
 from ..core.kernel import compact_copy
@@ -36,8 +34,7 @@ class _Devices(Devices):
 
 
 class _Computing(Computing):
-    def from_python(self, obj: Any) -> mx.array:
-        return mx.array(obj)
+    from_python = staticmethod(mx.array)
 
 
 class MLX(Library):

@@ -117,8 +117,7 @@ class _Devices(Devices):
 
 
 class _Computing(Computing):
-    def from_python(self, obj: Any) -> paddle.Tensor:
-        return paddle.to_tensor(obj)
+    from_python = staticmethod(paddle.to_tensor)
 
     def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         """Whether Paddle casts: with gradients, and off the host; its results have no strides."""

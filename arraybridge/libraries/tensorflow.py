@@ -81,8 +81,7 @@ class _Devices(Devices):
 
 
 class _Computing(Computing):
-    def from_python(self, obj: Any) -> tf.Tensor:
-        return tf.convert_to_tensor(obj)
+    from_python = staticmethod(tf.convert_to_tensor)
 
     def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         in_order = axes == tuple(range(len(axes)))  # its only layout

@@ -32,6 +32,8 @@ from .namespace import native
 from .state import in_storage, modes, transformed
 from .tables import DLPACK_DTYPES
 
+_STRIDED = torch.strided
+
 
 class TorchArray(LibraryArray):
     """The standard's array object over arrays of PyTorch; see :class:`arraybridge.Array`."""
@@ -47,7 +49,7 @@ class TorchArray(LibraryArray):
 
     @staticmethod
     def _supports(native: torch.Tensor) -> bool:
-        return native.layout is torch.strided and not native.is_meta and not native.is_nested
+        return native.layout is _STRIDED and not native.is_meta and not native.is_nested
 
     @classmethod
     def _check(cls, native: torch.Tensor, *, read: bool = False) -> None:
