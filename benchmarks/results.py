@@ -61,7 +61,7 @@ def against(
         ratio, kept = f"{now / before:.2f}", kept + (now <= MOST * before)
         ratio = ratio if now <= MOST * before else f"**{ratio}**"
         lines.append(f"| {name} | {now:,.0f} | {before:,.0f} | {ratio} |")
-    title = f"{kept} of {len(names)} rows take at most {MOST} times what they took in `{tree}`."
+    title = f"{kept} of {len(names)} rows take at most {MOST} times what they took in `{Path(tree).name}`."
     measured = "Measured: the least of three runs in each tree, in turn; ns unless it says µs."
     return "\n\n".join([title, measured, head("numpy torch jax"), "\n".join(lines)])
 
