@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from arraybridge.xp.standard.data_types import DATA_TYPES
 from tests.support.namespaces import each_face, each_library, namespaces
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -22,9 +23,13 @@ def test_slices_are_pythons(library):
     wrapped, _ = namespaces(library)
 
     @settings(max_examples=15 if library == "jax" else 200, deadline=None)
-    @given(st.sampled_from([(0,), (1,), (3,), (3, 2), (2, 0, 3)]), st.data())
-    def holds(shape, data):
-        x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    @given(
+        st.sampled_from([(0,), (1,), (3,), (3, 2), (2, 0, 3)]),
+        st.sampled_from(["int64", *DATA_TYPES]),
+        st.data(),
+    )
+    def holds(shape, dtype, data):
+        x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
         form = data.draw(st.sampled_from(["all", "ellipsis", "trailing"]))
         key = tuple(data.draw(st.lists(SLICES, min_size=x.ndim, max_size=x.ndim)))
         if form == "ellipsis":
@@ -34,8 +39,8 @@ def test_slices_are_pythons(library):
         key = key[0] if key[1:] == () else key
         array = wrapped.enter(x)
         np.testing.assert_array_equal(wrapped.left(array[key]), x[key])
-        x[key] = -1
-        array[key] = -1
+        x[key] = array[key] = x.dtype.type(9).item()
+        assert wrapped.dtype_name(array) == dtype
         np.testing.assert_array_equal(wrapped.left(array), x)
 
     holds()
