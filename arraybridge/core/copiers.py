@@ -13,6 +13,7 @@ the conversion goes on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
@@ -30,7 +31,7 @@ from .kernel import (
     own_copies_serve,
 )
 from .library import Devices, Library, edge_between, exported, own_copy, then
-from .records import ConversionError, Edge, TensorInfo, dense_like, layout_objection, pending_reason
+from .records import ConversionError, TensorInfo, dense_like, layout_objection, pending_reason
 from .registry import library_named, library_of_type
 
 #: The alignment in bytes that every allocator guarantees.
@@ -70,34 +71,36 @@ class LibraryCopy(NamedTuple):
         raise ConversionError(no_copy(info, source))
 
 
-def small_copy(s: TensorInfo, source: Library, target: Library) -> Edge | None:
-    """Return what copies small arrays with the libraries' own functions, or None.
+def small_copy(
+    s: TensorInfo, source: Library, target: Library
+) -> tuple[Callable[[Any], Any] | None, int]:
+    """Return what copies small arrays with the libraries' own functions, or None; and their size.
 
     The function returns None for larger arrays, which the copier copies.
     """
     if not own_copies_serve() or "booleans" in s.pending:
-        return None
-    numpy: Any = library_named("numpy")
-    made, own = source, own_copy(source, s)
-    aligned = target.accepts.alignment > USUAL_ALIGNMENT
-    if aligned and own is not None and source is not numpy:
-        return None  # a view may lock its array's storage: the kernel copies
+        return None, 0
+    made: Any = source
+    own, aligned = own_copy(source, s), target.accepts.alignment > USUAL_ALIGNMENT
+    if aligned and own is not None and source.name != "numpy":
+        return None, 0  # a view may lock its array's storage: the kernel copies
     if aligned or own is None:
-        made, own = numpy, own_copy(numpy, s)
+        made = library_named("numpy")
+        own = own_copy(made, s)
         if own is None:
-            return None
-    copy = numpy.copy_aligned if aligned else own.function
+            return None, 0
+    copy = made.copy_aligned if aligned else own.function
     if made is not source:
-        view = edge_between(source, numpy, s)
+        view = edge_between(source, made, s)
         if view is None:
-            return None
+            return None, 0
         copy = then(view, copy)
     if made is not target:
         take = edge_between(made, target, dense_like(s))
         if take is None:
-            return None
+            return None, 0
         copy = then(copy, take)
-    return own._replace(function=copy)
+    return copy, own.most
 
 
 class HostCopy(NamedTuple):

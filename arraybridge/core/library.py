@@ -373,7 +373,10 @@ def _edge(source: Library, target: Library, info: TensorInfo) -> Callable[[Any],
 
 def own_copy(library: Library, info: TensorInfo) -> Edge | None:
     """Return the edge by which a library copies a described array, if it is not too large."""
-    return next((edge for edge in library.edges if edge.copies and edge.serves(info)), None)
+    for edge in library.edges:  # quickly: every plan of a copy passes here
+        if edge.copies and edge.serves(info):
+            return edge
+    return None
 
 
 def described_with_booleans(library: Library, x: Any) -> TensorInfo:

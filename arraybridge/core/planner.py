@@ -215,9 +215,8 @@ class _Planning:
         edge = kernel = None
         imports = source is not target and copies_itself(target, s)
         if self.edges and s.device == CPU and device in (None, CPU) and not imports:
-            own = small_copy(s, source, target)
-            edge = None if own is None else own.function
-            if own is not None and not s.pending and s.size <= own.most:
+            edge, most = small_copy(s, source, target)
+            if edge is not None and not s.pending and s.size <= most:
                 kernel = f"{source.name}'s own copy"
         copier = copier_for(s, source, target, place)
         axes = None if isinstance(copier, LibraryCopy) else tuple(range(s.ndim))
