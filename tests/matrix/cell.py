@@ -56,7 +56,6 @@ class Pair:
         names = coexist.in_import_order([source, target])
         loaded = {name: native(name) for name in names}
         self.source, self.target = loaded[source], loaded[target]
-        self.convert = ab.convert
         self.crossing = self.source.device != self.target.device
 
     def cell(self, case) -> dict[str, Any]:
@@ -98,7 +97,7 @@ class Pair:
             return {"verdict": REFUSED, "why": why}
         if not case.legal:
             raise Wrong(f"{kind}, though nothing right can be done")
-        result = self.convert(x, to, **how)
+        result = ab.convert(x, to, **how)
         same(self.target, result, expected)
         self._sharing(kind, x, result)
         if kind == "view":
@@ -111,8 +110,8 @@ class Pair:
             same(self.source, x, expected)  # the source outlives the result
         self._on_request(kind, x, expected, how)
         with contextlib.suppress(Exception):  # what is remembered then comes of a plain array
-            self.convert(self.source.build(Case("", "", case.dtype, case.base)), to, **how)
-        result = self.convert(x, to, **how)
+            ab.convert(self.source.build(Case("", "", case.dtype, case.base)), to, **how)
+        result = ab.convert(x, to, **how)
         self._sharing(kind, x, result)  # a later call does as the first
         del x
         gc.collect()
@@ -129,7 +128,7 @@ class Pair:
 
     def _must_refuse(self, x, how) -> None:
         try:
-            self.convert(x, self.target.name, **how)
+            ab.convert(x, self.target.name, **how)
         except ab.ConversionError:
             return
         raise Wrong(f"explain says refuse, convert with {how} converts")
@@ -177,12 +176,12 @@ class Pair:
         if route.kind == "view":
             raise Wrong("copy=True is explained as a view")
         if route.kind != "refuse":
-            fresh = self.convert(x, to, copy=True, **how)
+            fresh = ab.convert(x, to, copy=True, **how)
             same(self.target, fresh, expected)
             self._sharing("copy", x, fresh)
         # Of memory that may be written the view is there for the asking alone (JAX, TensorFlow).
         if ab.explain(x, to, copy=False, **how).kind == "view":
-            self._sharing("view", x, self.convert(x, to, copy=False, **how))
+            self._sharing("view", x, ab.convert(x, to, copy=False, **how))
             return
         if kind == "view":
             raise Wrong("copy=False is explained as none")

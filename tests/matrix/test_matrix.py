@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-import arraybridge as ab
-from tests.matrix import cases, cell, run
+from tests.matrix import cases, run
 from tests.matrix.libraries import installed
 
 LIGHT = ["numpy", "torch", "jax", "pyarrow", "tvm_ffi", "array_api_strict"]
@@ -43,27 +40,3 @@ def test_all_libraries(first: str) -> None:
     if first not in libraries:
         pytest.skip(f"no {first}")
     all_right(first, libraries)
-
-
-def refused(x: Any, to: str, **how: Any) -> Any:
-    raise ab.ConversionError("no")
-
-
-@pytest.mark.parametrize(
-    ("broken", "verdict"),
-    [
-        (ab.convert, "view"),
-        (lambda x, to, **how: ab.convert(-x, to, **how), "WRONG"),  # numbers
-        (lambda x, to, **how: ab.convert(x[::-1], to, **how), "WRONG"),  # order
-        (lambda x, to, **how: ab.convert(x[1:], to, **how), "WRONG"),  # shape
-        (lambda x, to, **how: ab.convert(x, to, **how, dtype="float32"), "WRONG"),
-        (lambda x, to, **how: ab.convert(x, to, copy=True), "WRONG"),  # a hidden copy
-        (lambda x, to, **how: ab.convert(x, to), "WRONG"),  # no copy on request
-        (refused, "ERROR"),
-    ],
-)
-def test_a_cell_sees_a_broken_promise(broken: Any, verdict: str) -> None:
-    pair = cell.Pair("numpy", "array_api_strict")
-    pair.convert = broken
-    case = next(c for c in cases.all_cases() if c.name == "float64 contiguous")
-    assert pair.cell(case)["verdict"] == verdict

@@ -1,4 +1,4 @@
-"""Forked children convert, export and copy, whatever their parents did; nothing runs before a fork.
+"""Forked children convert, export and copy, whatever their parents did.
 
 What CPython promises no child is not asked here: that it goes on where another thread of the parent
 was in an import or in a compiler.
@@ -44,38 +44,6 @@ def child(pause, *work):
     os.waitpid(pid, 0)
     return "hangs"
 """
-
-
-def test_nothing_runs_before_a_fork_or_in_the_parent():
-    """In no module of arraybridge; after it, in the child, each resets what is its own."""
-    said = python(
-        """
-import os, sys, pkgutil, importlib
-found, own = set(), os.register_at_fork
-def register(**hooks):
-    name = sys._getframe(1).f_globals["__name__"]
-    if name.startswith("arraybridge"):
-        found.update((name, when) for when in hooks)
-    own(**hooks)
-os.register_at_fork = register
-import arraybridge
-for module in pkgutil.walk_packages(arraybridge.__path__, "arraybridge."):
-    if ".libraries." not in module.name and not module.name.endswith("__main__"):
-        try:
-            importlib.import_module(module.name)
-        except (ImportError, AttributeError):  # of a library that is not installed, or half
-            continue
-missing = {
-    "arraybridge.auditing", "arraybridge.native.blocks",
-    "arraybridge.kernels.cpu.loader",
-    "arraybridge.kernels.cuda.driver",
-} - {name for name, _ in found}
-assert not missing, missing
-print({when for _, when in found})
-""",
-        flags=(),
-    )
-    assert said == "{'after_in_child'}\n"
 
 
 IDLE = """

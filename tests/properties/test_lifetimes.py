@@ -15,7 +15,7 @@ TARGETS = "numpy torch jax pyarrow tvm_ffi array_api_strict"
 SOURCES = {  # those that are quick share a process
     "torch": "numpy jax tvm_ffi pyarrow",
     "jax": "numpy pyarrow array_api_strict torch",
-    "numpy+array_api_strict+tvm_ffi+pyarrow": TARGETS,
+    "numpy+array_api_strict+tvm_ffi": TARGETS,
 }
 HEAVY = {
     "torch": ("torch array_api_strict", "paddle warp", "tensorflow"),
@@ -25,8 +25,8 @@ HEAVY = {
     "mlx": (TARGETS, "warp"),
     "warp": (TARGETS, "warp"),
     "numpy": ("paddle warp", "tensorflow"),
-    "numpy+torch+tvm_ffi+pyarrow": ("onnxruntime openvino cuda_core pillow",),
-    "onnxruntime+openvino+cuda_core+pillow": (f"{TARGETS} onnxruntime openvino cuda_core",),
+    "numpy+torch+tvm_ffi": ("onnxruntime openvino cuda_core pillow",),
+    "pillow": (f"{TARGETS} onnxruntime openvino cuda_core",),
 }
 CASES = [pytest.param(source, targets, id=source) for source, targets in SOURCES.items()] + [
     pytest.param(source, targets, id=f"{source} to {targets}", marks=pytest.mark.heavy)

@@ -110,25 +110,6 @@ def test_the_target_allocates_and_its_stream_waits_for_the_source(gpu, a, b):
     ]
 
 
-def test_a_source_whose_stream_nobody_knows_is_kept_until_it_was_read(gpu, a, b):
-    a.stream = None
-    x = a.put(image(2, 1, 0))
-    alive = weakref.ref(x)
-    gpu.fail["cuEventQuery"] = 600  # not ready
-    np.testing.assert_array_equal(b.get(ab.convert(x, "gpub", copy=True)), image(2, 1, 0))
-    del x
-    gc.collect()
-    assert ("cuEventRecord", b.stream) in order_of(gpu)
-    assert alive() is not None
-    ab.convert(a.put(image(2, 1, 0)), "gpub", copy=True)
-    gc.collect()
-    assert alive() is not None
-    gpu.fail.clear()
-    ab.convert(a.put(image(2, 1, 0)), "gpub", copy=True)
-    gc.collect()
-    assert alive() is None
-
-
 def test_a_registered_kernel_is_used_by_every_function(gpu, a, b):
     calls = []
 

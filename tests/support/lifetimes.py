@@ -234,17 +234,6 @@ def tvm_ffi_ways() -> Ways:
     }
 
 
-def pyarrow_ways() -> Ways:
-    import pyarrow as pa
-
-    values = np.arange(SIZE, dtype=np.float32)
-    return {
-        "array": lambda: pa.array(values.tolist(), pa.float32()),
-        "tensor": lambda: pa.Tensor.from_numpy(values.copy()),
-        "chunked": lambda: pa.chunked_array([values.copy()]),
-    }, {}
-
-
 def tensorflow_ways() -> Ways:
     import tensorflow as tf
 
@@ -286,48 +275,6 @@ def warp_ways() -> Ways:
     }
 
 
-def onnxruntime_ways() -> Ways:
-    import onnxruntime as ort
-
-    from .onnx import model
-
-    session = ort.InferenceSession(model([("Add", "x x", "y")], {"x": 1}, {"y": 1}))
-    values = np.arange(SIZE, dtype=np.float32)
-    of = ort.OrtValue.ortvalue_from_numpy
-    return {
-        "of an array": lambda: of(values.copy()),
-        "of a session": lambda: session.run_with_ort_values(None, {"x": of(values)})[0],
-    }, {}
-
-
-def openvino_ways() -> Ways:
-    import openvino as ov
-    from openvino import opset13
-
-    x = opset13.parameter([-1], np.float32, name="x")
-    compiled = ov.compile_model(ov.Model([opset13.add(x, x)], [x], "double"), "CPU")
-    values = np.arange(SIZE, dtype=np.float32)
-
-    def output() -> Any:
-        request = compiled.create_infer_request()
-        request.set_input_tensor(ov.Tensor(values))
-        request.infer()
-        return request.get_output_tensor()
-
-    return {
-        "own": lambda: ov.Tensor(values),
-        "shared": lambda: ov.Tensor(values.copy(), shared_memory=True),
-        "output": output,
-    }, {}
-
-
-def cuda_core_ways() -> Ways:
-    from cuda.core.utils import StridedMemoryView
-
-    values = np.arange(SIZE, dtype=np.float32)
-    return {"float32": lambda: StridedMemoryView.from_dlpack(values.copy(), stream_ptr=-1)}, {}
-
-
 def pillow_ways() -> Ways:
     from PIL import Image
 
@@ -352,14 +299,10 @@ WAYS = {
     "jax": jax_ways,
     "array_api_strict": strict_ways,
     "tvm_ffi": tvm_ffi_ways,
-    "pyarrow": pyarrow_ways,
     "paddle": paddle_ways,
     "tensorflow": tensorflow_ways,
     "mlx": mlx_ways,
     "warp": warp_ways,
-    "onnxruntime": onnxruntime_ways,
-    "openvino": openvino_ways,
-    "cuda_core": cuda_core_ways,
     "pillow": pillow_ways,
 }
 

@@ -14,7 +14,7 @@ from arraybridge import convert, dlpack
 from tests.support.exporters import KINDS, Exported, Owner
 from tests.support.optional import optional
 from tests.support.producers import Managed, Producer
-from tests.support.threads import WAYS, in_threads, noisy
+from tests.support.threads import WAYS, noisy
 
 torch = optional("torch")
 
@@ -117,20 +117,6 @@ def test_our_deleter_on_any_thread(call, versioned):
         assert managed.deleted == 0
         call(kind.from_address(address).deleter, address)
     assert managed.deleted == 1
-
-
-def test_many_threads_at_once():
-    managed = [Managed() for _ in range(8)]
-
-    def work(mine):
-        tensor = dlpack.from_capsule(mine.capsule())
-        for _ in range(200):
-            array = np.from_dlpack(Exported(tensor))
-            tensor = dlpack.acquire(array)
-            assert tensor.shape == (2, 3)
-
-    in_threads(work, managed)
-    assert [mine.deleted for mine in managed] == [1] * len(managed)
 
 
 # An exception pending

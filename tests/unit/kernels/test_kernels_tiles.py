@@ -142,19 +142,6 @@ def test_wide_items(itemsize: int, streamed: bool) -> None:
     check(given, itemsize % 13, 63)
 
 
-@pytest.mark.parametrize("itemsize", [1, 3, 4, 8, 100])
-def test_into_gaps(itemsize: int, streamed: bool) -> None:
-    """A destination with gaps: what lies between stays."""
-    shape = (40, 3, 50)
-    dst_strides = layout.c_strides((*shape, 2), itemsize)[:3]
-    dense = layout.c_strides(shape, itemsize)
-    check(Layout(shape, dst_strides, dense, itemsize), 3, 0, parts=2)
-    check(Layout(shape[::-1], dst_strides[::-1], layout.c_strides(shape[::-1], itemsize), itemsize))
-    pitched = (dense[0] + 7, dense[1], dense[2])
-    check(Layout(shape, pitched, dense, itemsize), 5, 1, parts=3)
-    check(Layout(shape, dense, pitched, itemsize), 5, 1, parts=3)
-
-
 @pytest.mark.parametrize("start", [None, 0], ids=["the last", "the first"])
 def test_nothing_beyond_the_source_is_read(start: int | None) -> None:
     """The last page before one that may not be read, and the first after one."""

@@ -2,7 +2,7 @@
 
 AddressSanitizer and the one of undefined behaviour, then ThreadSanitizer, as far as the compiler
 has their libraries. Python itself and NumPy are not built with them. With the first two, any words
-for Python may follow: such as ``-m tests.unit.native.fuzz 60``.
+for Python may follow: such as ``-m pytest -q tests/unit/dlpack``.
 """
 
 from __future__ import annotations
