@@ -10,7 +10,7 @@ also columns. ``convert``, ``from_dlpack`` and ``asarray`` accept them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,20 +27,23 @@ from ..core.records import (
 )
 from ..core.registry import frames_of, library_named, package_of
 from ..core.request import Cast, Request
-from ..core.table import OBSERVERS, notify_copy, plan_for, run_plan
+from ..core.table import OBSERVERS, entry_of, notify_copy, plan_for
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 
 METHODS = ("__arrow_c_array__", "__arrow_c_stream__")
+
+
+Column = tuple[Any, Any, Library]  # its label, an array, and the library of that
 
 
 class Frame(NamedTuple):
     """The columns of a frame, each with its label and its library; see `frame`."""
 
     rows: int
-    columns: tuple[tuple[Any, Any, Library], ...] | None = None  # None for a refused column
+    columns: tuple[Column, ...] | None = None  # None for a refused column
     dtype: DataType = NO_DTYPE
     refused: str | None = None
-    mixed: bool = False  # whether the columns have several data types
+    kinds: Mapping[DataType, Column] = {}  # if there are several: the first column of each
     to: Cast | None = None  # the cast of the columns
 
     @property
@@ -53,14 +56,13 @@ class Frame(NamedTuple):
 
         If a column cannot be cast, the matrix is refused.
         """
-        if not self.mixed:
+        if not self.kinds:
             return self
         cast, wanted = cast._replace(order=None), set()
         numpy = library_named("numpy")
-        for label, column, library in self.columns or ():
+        for dtype, (label, column, library) in self.kinds.items():
+            wanted.add(cast.wanted(dtype))
             found = plan_for(column, library, numpy, Request(cast=cast))
-            assert found.info is not None
-            wanted.add(cast.wanted(found.info.dtype))
             if found.kind == "refuse" and cast.dtype is not None:
                 return self._replace(refused=f"column {label!r}: {found.why}")
         if len(wanted) != 1:
@@ -94,17 +96,17 @@ class Frames(Library):
     def resolve(self, x: Frame) -> ManagedTensor:
         numpy: Any = library_named("numpy")
         columns, request = x.columns or (), Request(cast=x.to)
+        checked = x.to is not None and x.to.casting == "same_value"
         block = ManagedTensor.allocate((len(columns), x.rows), x.dtype)
         for row, (label, column, library) in zip(numpy.wrap(block), columns, strict=True):
             start = 0
             for part in getattr(column, "chunks", (column,)):
-                if x.to or not isinstance(part, np.ndarray):
-                    found = plan_for(part, library, numpy, request)
+                if checked or not isinstance(part, np.ndarray):
                     try:
-                        part = run_plan(part, found)
+                        part = entry_of(type(part), library, numpy, request).run(part)
                     except ConversionError as error:  # a value that would change
                         raise ConversionError(f"column {label!r}: {error}") from None
-                row[start : start + len(part)] = part
+                numpy.computing.assign(row[start : start + len(part)], part)
                 start += len(part)
         block.shape, block.strides = x.shape, (1, x.rows) if x.rows else c_strides(x.shape)
         return block
@@ -113,33 +115,34 @@ class Frames(Library):
 LIBRARY = Frames()
 
 
-def frame(rows: int, columns: Iterable[tuple[Any, Any, Library]]) -> tuple[Frame, Library]:
+def frame(rows: int, columns: Iterable[Column]) -> tuple[Frame, Library]:
     """Return what a frame converts as: of columns, each a label, an array and its library."""
     return _frame(rows, tuple(columns)), LIBRARY
 
 
-def _frame(rows: int, columns: tuple[tuple[Any, Any, Library], ...]) -> Frame:
+def _frame(rows: int, columns: tuple[Column, ...]) -> Frame:
     """Return a frame, which says if it is no matrix."""
-    labels: dict[DataType, Any] = {}  # of the first column of each data type
-    for label, column, library in columns:
+    kinds: dict[DataType, Column] = {}
+    for each in columns:
+        label, column, library = each
         info = library.describe(column)
         why = info.refused
         if why is None and info.ndim != 1:
             why = f"it is an array of {info.ndim} axes: convert it by itself"
         if why is not None:
             return Frame(rows, columns, info.dtype, f"column {label!r}: {why}")
-        labels.setdefault(info.dtype, label)
-    if not labels:
+        kinds.setdefault(info.dtype, each)
+    if not kinds:
         return Frame(rows, columns, refused="a frame without columns has no data type")
-    if len(labels) == 1:
-        return Frame(rows, columns, next(iter(labels)))
-    some = ", ".join(f"{label!r} {dtype.name}" for dtype, label in labels.items())
-    common = DataType.named(np.result_type(*(dtype.name for dtype in labels)).name)
+    if len(kinds) == 1:
+        return Frame(rows, columns, next(iter(kinds)))
+    some = ", ".join(f"{label!r} {dtype.name}" for dtype, (label, _, _) in kinds.items())
+    common = DataType.named(np.result_type(*(dtype.name for dtype in kinds)).name)
     why = f"the columns have several data types ({some}), and a matrix has one: "
     why += f"pass dtype={common.name!r}"
-    if not all(keeps(dtype, common) for dtype in labels):
+    if not all(keeps(dtype, common) for dtype in kinds):
         why += ", casting='same_value', which raises if a number would change"
-    return Frame(rows, columns, common, why, mixed=True)
+    return Frame(rows, columns, common, why, kinds)
 
 
 def refused(x: Any, why: str) -> tuple[Frame, Library]:
