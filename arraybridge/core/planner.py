@@ -137,6 +137,9 @@ class _Planning:
         s, request = self.s, self.request
         if self.same and not copy and (request.device is None or request.device == s.device):
             return self._route("view", "nothing to convert", edge=itself)
+        if self.same and copy and s.tracked and request.device in (None, s.device):
+            # The library's own copy, which continues the gradient, as a cast does.
+            return self.cast(Cast(None, "same_kind", None), s.dtype, None, "copy=True")
         found = self.checked(self.to_target(copy))
         if found.kind == "view" and self.edges and s.device == found.device == CPU:
             found.edge = edge_between(self.source, self.target, s)
@@ -203,7 +206,7 @@ class _Planning:
         aligned = f", of memory aligned to {wanted} bytes" if wanted > 1 else ""
         return (
             f"{accepts.library}'s arrays never change, and this memory may still be written{but}: "
-            f"copy=False asks for the view{aligned}"
+            f"convert it with copy=False for the view{aligned}"
         )
 
     def copied(self, why: str, place: Device) -> Route:

@@ -85,7 +85,8 @@ class _Computing(Computing):
 
     def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
         in_order = axes == tuple(range(len(axes)))  # its only layout
-        return (info.tracked or not info.device.host) and in_order
+        # `tf.cast` to the same data type returns the array itself.
+        return (info.tracked or not info.device.host) and in_order and info.dtype != dtype
 
     def astype(
         self, x: tf.Tensor | tf.Variable, dtype: DataType, axes: tuple[int, ...]
