@@ -222,9 +222,11 @@ def explain(
 def explained(x: Any, entry: Entry | Deferred | Unwrapped) -> Route:
     """Return an array's route by an entry."""
     if isinstance(entry, Deferred):
+        block = f"x.blocks[{', '.join('0' * x.ndim)}]" if x.ndim else "x"
         raise TypeError(
             f"the blocks of a {entry.lazy.name} array are converted when they are computed, each "
-            "by its own route: explain one, x.blocks[0, 0].compute(), or log them, `audit`"
+            f"by its own route: call explain on one, {block}.compute(), or count the "
+            "copies of all with arraybridge.audit()"
         )
     refused: list[str] = []
     array, inner = opened(x, entry, refused)

@@ -12,7 +12,7 @@ from .core.copiers import copier_for, no_copy, resolved, stream_of
 from .core.kernel import NoKernel, compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
 from .core.library import Computing, Library, described_with_booleans, exported
 from .core.records import ConversionError, TensorInfo, pending_reason
-from .core.registry import KNOWN, RECORDS, library_of_type
+from .core.registry import KNOWN, RECORDS, is_library, library_of_type
 from .core.request import Request
 from .core.table import OBSERVERS, entry_of, front, notify_copy
 from .dlpack import Tensor
@@ -305,14 +305,15 @@ def _check_fit(wanted: TensorInfo, info: TensorInfo, name: str) -> None:
             raise ConversionError(f"{name} has {what} {ours}, but {source} has {theirs}: {rule}")
     why = None
     if wanted.readonly:
-        why = "it is read-only"
+        why = "it is read-only;"
     elif wanted.pending:
-        why = f"{pending_reason(wanted.pending)}; assign through its library, {name}[...] = ..."
+        why = f"{pending_reason(wanted.pending)}; assign through its library, {name}[...] = ..., or"
     elif may_overlap_itself(wanted.shape, wanted.strides):
-        why = f"several of its elements share memory (strides {wanted.strides})"
+        why = f"several of its elements share memory (strides {wanted.strides});"
     if why:
-        new = f"arraybridge.convert({source}, 'numpy', copy=True)"
-        raise _unwritable(name, f"{why}; or make a new array, {new}")
+        library = wanted.library if is_library(wanted.library) else "numpy"
+        new = f"arraybridge.convert({source}, {library!r}, copy=True)"
+        raise _unwritable(name, f"{why} make a new array, {new}")
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:

@@ -177,11 +177,21 @@ def _exact(obj: Any, library: Library) -> Any:
         return numpy.asarray(obj) if known else _plain(obj)
     for number in numbers:
         if not -(2**63) <= number < 2**63:
-            raise OverflowError(
-                f"{number} is out of the range of int64: pass dtype='uint64', or a floating-point "
-                "dtype"
-            )
+            raise OverflowError(f"{number} is out of the range of int64{_remedy(numbers, library)}")
     return _plain(obj)
+
+
+def _remedy(numbers: list[Any], library: Library) -> str:
+    """Return what to pass for integers beyond int64: a data type of the library with them all."""
+    known = [name for name in ("uint64", "float64", "float32") if name in library.accepts.dtypes]
+    for name in known:
+        if all(_holds(name, int(number)) for number in numbers):
+            return f": pass dtype={name!r}"
+    most = max(abs(int(number)) for number in numbers)
+    for name in known:
+        if name != "uint64" and most <= float(numpy.finfo(name).max):
+            return f": pass dtype={name!r}, which rounds it"
+    return f", and no data type of {library.name} has it"
 
 
 def _are_rows(obj: Any) -> bool:

@@ -311,7 +311,7 @@ def known_name(to: object) -> str:
     close = closest(name, library_names())
     hint = f": did you mean {close!r}?" if close else ";"
     if name in _frames:
-        hint = ": its frames are inputs only, so convert to 'numpy' and make a frame of that;"
+        hint = ": pass its frames to convert or explain; to make one, convert to 'numpy' first;"
     raise ValueError(f"no library {name!r}{hint} arraybridge knows {', '.join(library_names())}")
 
 

@@ -160,10 +160,11 @@ def no_numbers(what: str) -> str:
     """Return why a column of text, dates and the like is refused."""
     objects = what.lower().endswith("object")
     return f"{what} is not a tensor dtype: " + (
-        "stack its arrays or numbers, arraybridge.asarray([*x], like='numpy')"
+        "stack its arrays or numbers, arraybridge.asarray([*x], like='numpy'), or cast decimals "
+        "to float64"
         if objects
         else "make it numbers first, such as the integers of dates, the codes of categories and "
-        "text, the elements of lists"
+        "text, decimals as float64, the elements of lists"
     )
 
 

@@ -235,3 +235,59 @@ def test_remedies_of_destinations():
     for call in (ab.convert, lambda y, to: ab.asarray(y, like=to)):
         with pytest.raises(TypeError, match=r"torch.Proxy is not an array: expected"):
             call(proxy, "numpy")
+    for dst in (jax.numpy.ones(2), torch.ones(1).expand(2), np.broadcast_to(np.float32(1), 2)):
+        with pytest.raises(ab.ConversionError, match=r"; make a new array, ") as caught:
+            ab.copyto(dst, src := np.zeros(2, "f4"))
+        made = carried_out(str(caught.value).partition("array, ")[2], None, src=src)
+        assert type(made) is type(dst)
+        assert ab.convert(made, "numpy").tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("call", [ab.convert, lambda x, to, **kw: ab.unify(x, like=to, **kw)[1]])
+def test_remedies_of_64_bits_in_jax_lose_no_integer(call):
+    for name in ("int64", "uint64", "float64", "complex128"):
+        for value, kept in ((5, True), (2**33 + 5, "int" not in name)):
+            with jax.enable_x64(False):
+                with pytest.raises(ab.ConversionError, match=f"jax has no {name}: ") as caught:
+                    call(np.array([value], name), "jax")
+                terms = dict(re.findall(r"(dtype|casting)='(\w+)'", str(caught.value)))
+                if kept:
+                    made = call(np.array([value], name), "jax", **terms)
+                    assert made.tolist() == [float(np.float32(value))]
+                else:
+                    with pytest.raises(ab.ConversionError, match=f"{value} at index"):
+                        call(np.array([value], name), "jax", **terms)
+
+
+@pytest.mark.parametrize("like", ["numpy", "torch", "jax"])
+def test_remedies_of_integers_beyond_int64(like):
+    numbers = ([2**63], [2**70], [-(2**70)], [-1, 2**63], [True, 2**64], [2**70 + 1], [10**400])
+    for given in numbers:
+        with pytest.raises(OverflowError, match="out of the range of int64") as caught:
+            ab.asarray(given, like=like)
+        why = str(caught.value)
+        terms = dict(re.findall(r"(dtype)='(\w+)'", why))
+        assert bool(terms) != why.endswith(f"no data type of {like} has it") != (max(given) < 1e99)
+        if terms:
+            made = [int(x) for x in ab.asarray(given, like=like, **terms).tolist()]
+            assert (made == given) != ("rounds" in why)
+
+
+def test_remedies_of_what_has_no_namespace():
+    pd = pytest.importorskip("pandas")
+    for x in ([1, 2], pd.Series([1]), pd.DataFrame({"a": [1]}), (C_TYPES[2] * 3)):
+        with pytest.raises(TypeError, match="has no array-API namespace") as caught:
+            ab.namespace(x)
+        code = CODE.findall(str(caught.value))
+        if not isinstance(x, type):
+            assert ab.namespace(carried_out(*code, x)).__name__.endswith("numpy")
+
+
+def test_remedies_of_blocks():
+    da = pytest.importorskip("dask.array")
+    for x in (da.ones((2, 3)), da.ones(3), da.ones((2, 3)).sum()):
+        with pytest.raises(TypeError, match="call explain on one, ") as caught:
+            ab.explain(x, "torch")
+        assert ab.explain(
+            carried_out(re.search(r"x\S*(?: 0\])?\.compute\(\)", str(caught.value))[0], x), "torch"
+        ).kind

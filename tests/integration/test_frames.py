@@ -273,7 +273,7 @@ def test_memory_outlives_the_frame():
 def test_frames_pass_through_adapt_and_unify():
     for x in (pd.Series([1.0]), pd.DataFrame({"a": [1.0]}), pl.Series([1.0]), pl.DataFrame()):
         assert ab.adapt("numpy")(lambda y: y)(x) is x
-        with pytest.raises(TypeError, match=r"pass arraybridge\.convert\(x, 'numpy'\)$"):
+        with pytest.raises(TypeError, match=r"arraybridge\.asarray\(x, like='numpy'\)$"):
             ab.namespace(x)
     for name, made in FRAMES.items():
         x = made({"a": np.arange(2.0)})

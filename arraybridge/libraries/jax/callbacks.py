@@ -96,7 +96,9 @@ def _struct(name: str, x: Any) -> jax.ShapeDtypeStruct:
             "such as jax.ShapeDtypeStruct((3,), 'float32'), or a function that returns them"
         ) from None
     if jax.dtypes.canonicalize_dtype(struct.dtype) != struct.dtype:
-        raise ConversionError(f"callback= of {name} describes {struct.dtype}: {NARROWED}")
+        raise ConversionError(
+            f"callback= of {name} describes {struct.dtype}: {NARROWED}, or describe 32 bits"
+        )
     return struct
 
 

@@ -25,12 +25,11 @@ from ...layout import c_strides
 from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
-from .state import NARROWED, address_of_buffer, local_devices, only_one_cpu
+from .state import REMEDIES, address_of_buffer, local_devices, only_one_cpu
 
 if TYPE_CHECKING:
     from ...dlpack import ManagedTensor
 
-_NARROWED = ("int64", "uint64", "float64", "complex128")
 _NAMES = (
     "bool int8 int16 int32 uint8 uint16 uint32 float16 bfloat16 float32 complex64 float8_e3m4 "
     "float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
@@ -50,9 +49,9 @@ _NARROW = Accepts(
     immutable=True,
     copied=frozenset(_PACKED),
     canonical_booleans=True,
-    remedies=dict.fromkeys(_NARROWED, NARROWED),
+    remedies=REMEDIES,
 )
-_WIDE = _NARROW.dtypes.union(_NARROWED)
+_WIDE = _NARROW.dtypes.union(REMEDIES)
 
 
 # Looked up once: after an interrupted import, JAX loads without them.
@@ -60,7 +59,7 @@ _TRACER = jax.core.Tracer
 _ARRAYS = (jax.Array, _TRACER)
 
 _dlpack_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _NAMES if hasattr(jnp, n)}
-_dlpack_dtypes |= {np.dtype(n): DataType.named(n) for n in _NARROWED}
+_dlpack_dtypes |= {np.dtype(n): DataType.named(n) for n in REMEDIES}
 _packed_dtypes = {np.dtype(getattr(jnp, n)): DataType.named(n) for n in _PACKED if hasattr(jnp, n)}
 
 

@@ -7,10 +7,15 @@ import functools
 import jax
 
 ENABLE_X64 = "jax.config.update('jax_enable_x64', True)"
-NARROWED = (
-    "64-bit types would be narrowed while x64 is off; enable it with "
-    f"{ENABLE_X64}, or ask for a 32-bit type by dtype="
-)
+NARROWED = f"64-bit types would be narrowed while x64 is off; enable it with {ENABLE_X64}"
+_EXACT = "casting='same_value', which raises if a number would change"
+#: The data types that JAX has with x64 only, and what to do without: integers would wrap.
+REMEDIES = {
+    "int64": f"{NARROWED}, or pass dtype='int32', {_EXACT}",
+    "uint64": f"{NARROWED}, or pass dtype='uint32', {_EXACT}",
+    "float64": f"{NARROWED}, or pass dtype='float32'",
+    "complex128": f"{NARROWED}, or pass dtype='complex64'",
+}
 
 
 @functools.cache

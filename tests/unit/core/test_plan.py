@@ -81,7 +81,7 @@ def test_what_may_change_is_not_shared_with_what_never_does(data):
     accepts = ANY._replace(immutable=True, alignment=64)
     route = plan(info(data=data), accepts)
     assert route.kind == "copy"
-    assert "copy=False asks for the view" in route.why
+    assert "with copy=False for the view" in route.why
     assert plan(info(data=data), accepts, alias_readonly=True) == route
     kind = "view" if data % 64 == 0 else "refuse"
     assert plan(info(data=data), accepts, copy=False).kind == kind
