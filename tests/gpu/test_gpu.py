@@ -25,23 +25,6 @@ def test_every_pair_stays_on_the_device(source, target, copy):
     np.testing.assert_array_equal(on_host(y), image())
 
 
-@pytest.mark.parametrize("source", LIBRARIES)
-def test_nothing_comes_to_the_host_unasked(source):
-    x = place(source, image())
-    with pytest.raises(ab.ConversionError, match="device='cpu'"):
-        ab.convert(x, "numpy")
-    assert ab.explain(x, "numpy", device="cpu").kind == "transfer"
-    np.testing.assert_array_equal(on_host(x), image())
-
-
-@pytest.mark.parametrize("target", LIBRARIES)
-def test_strided_on_the_device(target):
-    place(target, image())
-    x = place("torch", image()).permute(2, 0, 1)[:, :, ::2]
-    y = ab.convert(x, target)
-    np.testing.assert_array_equal(on_host(y), image().transpose(2, 0, 1)[:, :, ::2])
-
-
 def test_array_carries_the_device():
     x = ab.from_dlpack(place("torch", image()))
     assert x.device == CUDA

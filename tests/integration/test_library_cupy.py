@@ -58,13 +58,3 @@ def test_the_owner_lives_as_long_as_the_array() -> None:
     del part
     gc.collect()
     assert owner() is None
-
-
-def test_nothing_crosses_unasked() -> None:
-    x = LIBRARY.wrap(relabelled(np.ones(3)))
-    with pytest.raises(ab.ConversionError, match="device='cpu'"):
-        ab.convert(x, "numpy")
-    with pytest.raises(ab.ConversionError, match="device='cuda:0'"):
-        ab.convert(np.ones(3), "cupy")
-    assert ab.explain(x, "numpy", device="cpu").kind == "transfer"
-    assert ab.explain(x, "cupy").kind == "view"

@@ -32,15 +32,6 @@ def block() -> dpnp.ndarray:
     return dpnp.arange(24, dtype="f4").reshape(4, 6)
 
 
-def test_nothing_crosses_unasked() -> None:
-    with pytest.raises(ab.ConversionError, match="pass device='oneapi:0'"):
-        ab.convert(np.ones(3), "dpnp")
-    with pytest.raises(ab.ConversionError, match="pass device='cpu'"):
-        ab.convert(dpnp.ones(3), "numpy")
-    with pytest.raises(ab.ConversionError, match="copy=False"):
-        ab.convert(dpnp.ones(3), "numpy", device="cpu", copy=False)
-
-
 @given(strided_arrays(["f4", "c16", "u1"], unaligned=False, readonly=False, max_dims=4))
 @settings(max_examples=100, deadline=None)
 def test_any_strides_on_the_device(array: np.ndarray) -> None:

@@ -273,13 +273,6 @@ class TestWrites:
 
 
 class TestCopies:
-    @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-    def test_pickled(self, x, library, protocol):
-        again = pickle.loads(pickle.dumps(x, protocol))
-        assert type(again) is type(x)
-        assert again.dtype == x.dtype
-        np.testing.assert_array_equal(values(again), VALUES)
-
     def test_a_gradient_goes_on_in_a_copy(self):
         x = ab.from_dlpack(torch.ones(2, requires_grad=True))
         y = x * 2  # no leaf of the graph

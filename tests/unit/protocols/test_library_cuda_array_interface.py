@@ -108,11 +108,6 @@ def test_the_producer_lives_as_long_as_what_was_exported() -> None:
     assert alive() is None
 
 
-def test_the_host_is_not_reached_unasked() -> None:
-    with pytest.raises(ab.ConversionError, match="device='cpu'"):
-        ab.convert(Producer(), "numpy")
-
-
 class TestInterfaceOf:
     def tensor(self, **fields) -> dlpack.ManagedTensor:
         given = {"device": ab.Device(2, 1), "owner": self} | fields

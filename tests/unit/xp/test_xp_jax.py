@@ -8,7 +8,6 @@ import pytest
 
 import arraybridge as ab
 import arraybridge.xp.jax as xp
-from arraybridge.dlpack import from_capsule
 from tests.support.processes import run_python
 
 native = xp.native
@@ -198,13 +197,3 @@ class TestWriting:
             return xp.sum(a)
 
         same(jax.grad(lambda a: f(a).native)(x), [0, 2, 4, 1, 1, 0])
-
-
-class TestCopies:
-    def test_dlpack(self, x):
-        assert x.__dlpack_device__() == (1, 0)
-        address = x.info.pointer
-        assert from_capsule(x.__dlpack__(max_version=(1, 0), copy=False)).pointer == address
-        assert from_capsule(x.__dlpack__()).pointer != address  # legacy: cannot say read-only
-        np.testing.assert_array_equal(np.from_dlpack(x), np.arange(6))
-        same(xp.from_dlpack(np.arange(6, dtype=np.float32)), np.arange(6))
