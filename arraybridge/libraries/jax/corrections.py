@@ -256,6 +256,11 @@ def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
     return jnp.linalg.matrix_rank(M, rtol=rtol * largest, **kwargs)
 
 
+def permute_dims(a: Any, /, axes: Any) -> jax.Array:
+    """Permute the axes, which may be negative."""
+    return jnp.permute_dims(a, tuple([axis + jnp.ndim(a) * (axis < 0) for axis in axes]))
+
+
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, **kwargs: Any
 ) -> jax.Array:
@@ -341,6 +346,8 @@ CORRECTIONS: dict[str, Callable[..., Any]] = {
     # rtol is relative to the largest singular value.
     "linalg.matrix_rank": matrix_rank,
     "can_cast": can_cast,
+    # Negative axes: 39075, in JAX 0.11.
+    "permute_dims": permute_dims,
     # The default dtype of indices: 11375.
     "searchsorted": searchsorted,
     # At least the default integer: 37920 (closed).
