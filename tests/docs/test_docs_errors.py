@@ -39,6 +39,7 @@ GIVEN = {
     "Specified input which requires a copy since the source data buffer is not aligned": "x = np.frombuffer(bytearray(128), 'f4', offset=4)",
     "Needed to copy 1 chunks with 1 nulls, but zero_copy_only was True": "a = pa.array([1, None, 3])",
     "Multiple namespaces for array inputs": "t = torch.ones(2, 3, dtype=torch.float64)",
+    "Segmentation fault": None,
     "module 'arraybridge' has no attribute 'convert'": None,  # of another project
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
+from tests.docs.test_docs import DOCS
 from tests.support.optional import optional
 
 jax, ml_dtypes, torch = optional("jax"), optional("ml_dtypes"), optional("torch")
@@ -291,3 +292,22 @@ def test_remedies_of_blocks():
         assert ab.explain(
             carried_out(re.search(r"x\S*(?: 0\])?\.compute\(\)", str(caught.value))[0], x), "torch"
         ).kind
+
+
+def test_the_table_of_arrow_columns():
+    pa = pytest.importorskip("pyarrow")
+    columns = {
+        "categories": pa.array(["b", "a"]).dictionary_encode(),
+        "text": pa.array(["b", "a"]),
+        "digits as text": pa.array(["0", "1"]),
+        "dates, times": pa.array([0, 1], pa.timestamp("s")),
+        "decimals": pa.array([0, 1], pa.decimal128(3)),
+        "lists of one length": pa.array([[0.0], [1.0]]),
+    }
+    for kind, x in columns.items():
+        (row,) = re.findall(
+            rf"\| {kind} \|.*\| `(.*?)`[^|]*\|\n", (DOCS / "engines.md").read_text()
+        )
+        refusal(x, "numpy")
+        made = carried_out(row, x, pa=pa, n=1)
+        assert ab.convert(made, "torch").ravel().tolist() == [0, 1]
