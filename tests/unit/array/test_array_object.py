@@ -294,3 +294,8 @@ class TestCopies:
         again = pickle.loads(pickle.dumps(x))
         assert again.library == "numpy"
         np.testing.assert_array_equal(values(again), VALUES)
+
+
+def test_copy_is_true_false_or_none(x):
+    with pytest.raises(ValueError, match="expected None, True or False"):
+        ab.from_dlpack(x, copy="yes")
