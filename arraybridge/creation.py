@@ -112,45 +112,56 @@ def _of_numbers(
         return numpys.asarray(obj), cast  # which is refused
     # As Python's numbers, which NumPy checks; it wraps its own.
     plain = _plain(obj)
-    made = numpys.asarray(plain, dtype=numpy_dtype(dtype))
+    made = _of_dtype(plain, kind, dtype, numpys)
     small = KINDS[kind_of(dtype)] is int and dtype.subbyte
     if small and (made.astype("int64") != numpy.asarray(plain)).any():  # ml_dtypes wraps all
         raise OverflowError(f"a number is out of the range of {dtype}")
     return made, None
 
 
-def _of_any_numbers(obj: Any, kind: int, casting: str, dtype: DataType, numpys: Any) -> Any:
-    """Make an array of numbers of any kind, of `dtype` if that holds them all.
+def _of_dtype(plain: Any, kind: int, dtype: DataType, numpys: Any) -> Any:
+    """Make an array of Python's numbers of a data type."""
+    if KINDS[kind] is int and KINDS[kind_of(dtype)] is float:
+        plain = _plain(plain, float)  # ml_dtypes takes no integers beyond int64
+    return numpys.asarray(plain, dtype=numpy_dtype(dtype))
 
-    NumPy's array of unlike integers, or of integers and floats, is of floats, which may not.
+
+def _of_any_numbers(obj: Any, kind: int, casting: str, dtype: DataType, numpys: Any) -> Any:
+    """Make an array of numbers of any kind, of `dtype` if possible.
+
+    NumPy's array of unlike integers, or of integers and floats, is of floats, which may not hold
+    them.
     """
-    plain, made = _plain(obj), numpy_dtype(dtype)
+    plain = _plain(obj)
     if KINDS[kind] is complex and KINDS[kind_of(dtype)] is not complex:
-        plain = _plain(plain, lambda x: x if x.imag else x.real)
+        plain = _plain(plain, lambda x: x if casting == "same_value" and x.imag else x.real)
+    new = None
     with suppress(OverflowError, TypeError, ValueError):
-        new = numpys.asarray(plain, dtype=made)
-        if all(map(_equal, _flat(plain), new.reshape(-1).tolist())):
+        new = _of_dtype(plain, kind, dtype, numpys)
+        if casting == "unsafe" or all(map(_equal, _flat(plain), new.reshape(-1).tolist())):
             return new
     if casting == "same_value":
-        lost = next((x for x in _flat(plain) if not _holds(made, x)), None)
+        lost = next((x for x in _flat(plain) if not _holds(x, kind, dtype, numpys)), None)
         raise ConversionError(
             f"casting='same_value', but {dtype} does not hold {lost!r}: pass another casting, or a "
             "data type that does"
         )
-    if KINDS[kind] is int and dtype.code in (DataTypeCode.INT, DataTypeCode.UINT):
-        return numpys.asarray(_plain(plain, lambda x: x % 2**64), dtype="uint64")  # as casts wrap
-    return numpys.asarray(obj)
+    if dtype.code not in (DataTypeCode.INT, DataTypeCode.UINT):
+        return _of_dtype(plain, kind, dtype, numpys)  # which raises
+    each = (numpy.asarray(x if type(x) is float else numpy.uint64(x % 2**64)) for x in _flat(plain))
+    with numpy.errstate(all="ignore"):
+        made = numpy.asarray([x.astype(numpy_dtype(dtype)) for x in each])
+    return made.reshape(numpy.shape(plain))
 
 
 def _equal(a: Any, b: Any) -> bool:
     return bool(a == b or (a != a and b != b))
 
 
-def _holds(dtype: Any, number: Any) -> bool:
-    try:
-        return _equal(number, numpy.asarray(number, dtype=dtype).item())
-    except (OverflowError, TypeError, ValueError):
-        return False
+def _holds(number: Any, kind: int, dtype: DataType, numpys: Any) -> bool:
+    with suppress(OverflowError, TypeError, ValueError):
+        return _equal(number, _of_dtype(number, kind, dtype, numpys).item())
+    return False
 
 
 def _plain(obj: Any, kind: Callable[[Any], Any] = scalar_of) -> Any:

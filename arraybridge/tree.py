@@ -398,9 +398,12 @@ class _Opened:
         """Make the paths of the leaves, each only once: a name may have a dot."""
         times: Counter[str] = Counter()
         for path in [()] if self._top is None else _paths(self._top):
-            text = _text(path)
-            times[text] += 1
-            yield text if times[text] == 1 else f"{text}#{times[text]}"
+            name = text = _text(path)
+            while name in times:
+                times[text] += 1
+                name = f"{text}#{times[text]}"
+            times[name] = 1
+            yield name
 
     def built(self, leaves: list[Any]) -> Any:
         """Return the tree with other leaves; containers without new ones are the same."""

@@ -322,7 +322,13 @@ class Array(ArrayObject):
                 return getattr(y, REFLECTED[ufunc])(x if x.ndim else x[()])
         written = (*kwargs.get("out", ()), *(inputs[:1] if method == "at" else ()))
         if any(isinstance(x, Array) for x in written):
-            return NotImplemented
+            raise TypeError(
+                f"numpy.{ufunc.__name__} cannot write to an Array: write to numpy.asarray(x), if "
+                "that is a view, or assign the result, x[...] = result"
+            )
+        where = kwargs.get("where")
+        if isinstance(where, Array):
+            kwargs["where"] = where.__array__()
         converted = (x.__array__() if isinstance(x, Array) else x for x in inputs)
         return getattr(ufunc, method)(*converted, **kwargs)
 

@@ -235,9 +235,22 @@ class TestIntegersAreExact:
         elif casting == "same_value":
             with pytest.raises(ab.ConversionError, match="same_value"):
                 ab.asarray(numbers, **like)
-        elif "int" in dtype and all(type(x) is int for x in numbers):
-            wrapped = np.asarray([x % 2**64 for x in numbers], np.uint64).astype(dtype)
-            assert ab.asarray(numbers, **like).tolist() == wrapped.tolist()
+        elif "int" in dtype:
+            exact = [np.uint64(x % 2**64) if type(x) is int else np.float64(x) for x in numbers]
+            wrapped = [x.astype(dtype).item() for x in exact]
+            assert ab.asarray(numbers, **like).tolist() == wrapped
+
+    def test_beyond_64_bits(self):
+        assert ab.asarray([2**64, 1.5], like="numpy", dtype="int8", casting="unsafe").tolist() == [
+            0,
+            1,
+        ]
+        assert ab.asarray([2**64], like="numpy", dtype="bool", casting="unsafe").tolist() == [True]
+        for casting in ("same_kind", "same_value"):
+            made = ab.asarray([2**63], like="numpy", dtype="bfloat16", casting=casting)
+            assert float(made[0]) == 2.0**63
+        with pytest.raises(OverflowError):
+            ab.asarray([10**400], like="numpy", dtype="float64", casting="unsafe")
 
     def test_rows_of_one_kind_are_stacked(self):
         rows = [np.arange(3.0) + i for i in range(4)]

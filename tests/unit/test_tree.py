@@ -108,6 +108,7 @@ def test_paths():
         "params.layer1[''][0]": 7,
     }  # fmt: skip
     assert tree.leaves(3) == {"": 3}
+    assert [*tree.leaves({"a.b": 1, "a": {"b": 2}, "a.b#2": 3}).values()] == [1, 2, 3]
 
 
 def test_modules():

@@ -135,12 +135,12 @@ def test_numpys_ufuncs_write_to_numpys_arrays_alone() -> None:
         assert out is before
         assert out.tolist() == [4.0, 2.0, 3.0]
         np.add.at(out, [0, 0], x[:1])
-        assert np.multiply(x, x, out=out, where=np.asarray(x) > 1) is out
+        assert np.multiply(x, x, out=out, where=x > 1) is out
         assert out.tolist() == [9.0, 2.0, 4.0]
         assert np.multiply.outer(x, x).trace() == np.add.reduce(np.square(x)) == 14
-        with pytest.raises(TypeError, match="ufunc"):
+        with pytest.raises(TypeError, match="cannot write to an Array"):
             np.add(out, out, out=x)
-        with pytest.raises(TypeError, match="ufunc"):
+        with pytest.raises(TypeError, match="cannot write to an Array"):
             np.add.at(x, [0], 1.0)
         np.testing.assert_array_equal(x, [3.0, 1.0, 2.0])
     with pytest.raises(ab.ConversionError, match="detach"):
