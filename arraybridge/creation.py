@@ -141,7 +141,7 @@ def _of_any_numbers(obj: Any, kind: int, casting: str, dtype: DataType, numpys: 
         if casting == "unsafe" or all(map(_equal, _flat(plain), new.reshape(-1).tolist())):
             return new
     if casting == "same_value":
-        lost = next((x for x in _flat(plain) if not _holds(x, kind, dtype, numpys)), None)
+        lost = next((x for x in _flat(plain) if not _holds(x, dtype)), None)
         raise ConversionError(
             f"casting='same_value', but {dtype} does not hold {lost!r}: pass another casting, or a "
             "data type that does"
@@ -158,9 +158,10 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(a == b or (a != a and b != b))
 
 
-def _holds(number: Any, kind: int, dtype: DataType, numpys: Any) -> bool:
+def _holds(number: Any, dtype: DataType) -> bool:
     with suppress(OverflowError, TypeError, ValueError):
-        return _equal(number, _of_dtype(number, kind, dtype, numpys).item())
+        kind = _kind_of_type(type(number)) or 0
+        return _equal(number, _of_dtype(number, kind, dtype, numpy).item())
     return False
 
 
@@ -196,7 +197,7 @@ def _remedy(numbers: list[Any], library: Library) -> str:
     """Return what to pass for integers beyond int64: a data type of the library with them all."""
     known = [name for name in ("uint64", "float64", "float32") if name in library.accepts.dtypes]
     for name in known:
-        if all(_holds(name, int(number)) for number in numbers):
+        if all(_holds(int(number), DataType.named(name)) for number in numbers):
             return f": pass dtype={name!r}"
     most = max(abs(int(number)) for number in numbers)
     for name in known:
