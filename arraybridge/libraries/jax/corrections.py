@@ -256,6 +256,14 @@ def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
     return jnp.linalg.matrix_rank(M, rtol=rtol * largest, **kwargs)
 
 
+def expand_dims(a: Any, /, *, axis: Any = 0) -> jax.Array:
+    """Add an axis; an invalid one is an IndexError."""
+    end = jnp.ndim(a) + 1
+    if not isinstance(axis, tuple) and not -end <= axis < end:
+        raise IndexError(f"axis {axis} is out of bounds for an array of {end - 1} dimensions")
+    return jnp.expand_dims(a, axis)
+
+
 def permute_dims(a: Any, /, axes: Any) -> jax.Array:
     """Permute the axes, which may be negative."""
     return jnp.permute_dims(a, tuple([axis + jnp.ndim(a) * (axis < 0) for axis in axes]))
@@ -346,6 +354,8 @@ CORRECTIONS: dict[str, Callable[..., Any]] = {
     # rtol is relative to the largest singular value.
     "linalg.matrix_rank": matrix_rank,
     "can_cast": can_cast,
+    # An invalid axis is an IndexError.
+    "expand_dims": expand_dims,
     # Negative axes: 39075, in JAX 0.11.
     "permute_dims": permute_dims,
     # The default dtype of indices: 11375.

@@ -100,6 +100,7 @@ PROBES: dict[str, Probe] = {
         xp.linalg.matrix_rank(jnp.asarray([[8.0, 0.0], [0.0, 2.0]]), rtol=0.5) != 1
     ),
     "can_cast": _deprecated_for_arrays,
+    "expand_dims": lambda xp: not raises(lambda: xp.expand_dims(jnp.ones(2), axis=3), IndexError),
     "permute_dims": lambda xp: xp.permute_dims(jnp.ones((1, 2)), (-1, -2)).shape != (2, 1),
     "searchsorted": lambda xp: (
         xp.searchsorted(jnp.ones(1), jnp.ones(1)).dtype != jax.dtypes.canonicalize_dtype("int64")
