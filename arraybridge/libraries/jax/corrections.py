@@ -256,7 +256,7 @@ def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
     return jnp.linalg.matrix_rank(M, rtol=rtol * largest, **kwargs)
 
 
-def expand_dims(a: Any, /, *, axis: Any = 0) -> jax.Array:
+def expand_dims(a: Any, axis: Any = 0) -> jax.Array:
     """Add an axis; an invalid one is an IndexError."""
     end = jnp.ndim(a) + 1
     if not isinstance(axis, tuple) and not -end <= axis < end:
