@@ -286,7 +286,7 @@ def _destination(out: Any, name: str) -> tuple[Any, Library]:
 
 
 def _unwritable(name: str, why: str) -> ConversionError:
-    return ConversionError(f"{name} cannot be written: {why}")
+    return ConversionError(f"{name} cannot be written: {why}".replace("pass x.", f"pass {name}."))
 
 
 _FIT = {

@@ -242,6 +242,13 @@ def test_remedies_of_destinations():
         made = carried_out(str(caught.value).partition("array, ")[2], None, src=src)
         assert type(made) is type(dst)
         assert ab.convert(made, "numpy").tolist() == [0, 0]
+    dst = torch.ones(2, requires_grad=True)
+    for call in (ab.copyto, lambda out, src: ab.contiguous(src, out=out)):
+        with pytest.raises(ab.ConversionError, match=r"pass (dst|out)\.detach\(\)$") as caught:
+            call(dst, src)
+        code = str(caught.value).partition("pass ")[2]
+        call(carried_out(code, None, dst=dst, out=dst), src)
+    assert dst.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("call", [ab.convert, lambda x, to, **kw: ab.unify(x, like=to, **kw)[1]])

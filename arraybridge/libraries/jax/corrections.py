@@ -78,7 +78,7 @@ def asarray(
     except OverflowError as error:
         if dtype is not None or jax.config.jax_enable_x64:
             raise
-        raise OverflowError(f"{error}: pass a floating-point dtype, or {_REMEDY}") from None
+        raise OverflowError(f"{error}: pass a float dtype, which may round, or {_REMEDY}") from None
     if copy is False and not _shares(a, result):
         kind = f"{type(a).__module__}.{type(a).__qualname__}".removeprefix("builtins.")
         raise ConversionError(no_copy_allowed(f"JAX copies the elements of a {kind}"))
