@@ -97,15 +97,6 @@ def arrays() -> list[ab.Array]:
     ]
 
 
-def test_numpys_operators_leave_theirs_to_the_array() -> None:
-    a = np.ones(3)
-    for x in arrays():
-        for mixed in (operator.add, operator.matmul, operator.lt, operator.eq, np.add):
-            with pytest.raises(TypeError, match="asarray"):
-                mixed(a, x)
-        assert np.shape(x) == (3,)
-
-
 UFUNCS = dict.fromkeys(f for f in vars(np).values() if isinstance(f, np.ufunc))
 
 
@@ -172,7 +163,7 @@ def test_a_native_array_is_no_operand(other: str) -> None:
     native = OTHERS[other]([3.0, 1.0, 2.0])
     for x in arrays():
         remedy = "asarray" if other in ("numpy", x.library) else "unify"
-        for op in (getattr(operator, name) for name in "eq ne lt ge add mod".split()):
+        for op in (getattr(operator, name) for name in "eq ne lt ge add mod matmul".split()):
             with pytest.raises(TypeError, match=remedy):
                 op(x, native)
             with pytest.raises(TypeError):
@@ -188,26 +179,6 @@ def test_what_is_no_array_compares_as_python_has_it() -> None:
             assert (x != other) is (other != x) is True
             with pytest.raises(TypeError):
                 assert x < other
-
-
-@pytest.mark.parametrize("op", ["set", "add", "multiply", "max"])
-def test_at_of_read_only_memory(op: str) -> None:
-    """array-api-extra takes it for writable, as it knows no better: the Array becomes a copy."""
-    xpx = pytest.importorskip("array_api_extra")
-    for key in (0, slice(1, 3), ...):
-        memory = np.arange(4.0)
-        expected = getattr(xpx.at(memory.copy(), key), op)(7.0)
-        memory.flags.writeable = False
-        x = ab.from_dlpack(memory)
-        assert x.readonly
-        found = getattr(xpx.at(x, key), op)(7.0)
-        np.testing.assert_array_equal(found, expected)
-        assert memory.tolist() == [0, 1, 2, 3]
-        x = ab.from_dlpack(memory)
-        x += 1
-        x[x > 3] = 0
-        assert np.asarray(x).tolist() == [1, 2, 3, 0]
-        assert memory.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])

@@ -134,14 +134,6 @@ def test_kernels(name: str, itemsize: int, vector: int, streamed: bool) -> None:
     check(given, 64 - itemsize, itemsize, parts=7)
 
 
-@pytest.mark.parametrize("itemsize", [3, 5, 6, 7, 12, 20, 24, 31, 32, 33, 48, 128, 260, 1000, 1024])
-def test_wide_items(itemsize: int, streamed: bool) -> None:
-    given = of_arrays((53, 41, 2), lambda x: x.transpose(1, 2, 0), itemsize)
-    check(given, itemsize % 61, 5, parts=4)
-    given = of_arrays((300, 41), lambda x: x[::-1].T, itemsize)
-    check(given, itemsize % 13, 63)
-
-
 @pytest.mark.parametrize("start", [None, 0], ids=["the last", "the first"])
 def test_nothing_beyond_the_source_is_read(start: int | None) -> None:
     """The last page before one that may not be read, and the first after one."""
