@@ -174,17 +174,16 @@ def full_size(entry) -> Plan:
     return made
 
 
-class TestLayouts:
-    @pytest.mark.parametrize(
-        ("entry", "small"), list(zip(LAYOUTS, small_layouts(), strict=True)), ids=lambda x: x.name
-    )
-    def test_scaled_down(self, entry, small) -> None:
-        """The kernel that the full size takes, over the whole of a smaller one."""
-        base = np.zeros(small.shape, small.dtype)
-        given, start = of_view(base, small.view(base))
-        low, _ = layout.span(given.shape, given.src_strides, given.itemsize)
-        (made,) = copied(*given, 0, start + low, _MAX_TILE_WASTE=64)
-        assert made.kernel == full_size(entry).kernel
+@pytest.mark.parametrize(
+    ("entry", "small"), list(zip(LAYOUTS, small_layouts(), strict=True)), ids=lambda x: x.name
+)
+def test_scaled_down(entry, small) -> None:
+    """The kernel that the full size takes, over the whole of a smaller one."""
+    base = np.zeros(small.shape, small.dtype)
+    given, start = of_view(base, small.view(base))
+    low, _ = layout.span(given.shape, given.src_strides, given.itemsize)
+    (made,) = copied(*given, 0, start + low, _MAX_TILE_WASTE=64)
+    assert made.kernel == full_size(entry).kernel
 
 
 class TestHuge:

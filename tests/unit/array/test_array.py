@@ -142,16 +142,15 @@ class TestHostProtocols:
                 read(gpu)
 
 
-class TestFromPointer:
-    def test_sub_byte_types(self):
-        packed = np.array([0x21, 0x43], np.uint8)
-        x = ab.from_pointer(packed.ctypes.data, (4,), "float4_e2m1fn", device="cpu", owner=packed)
-        assert x.nbytes == 2
-        assert x.info.dtype_name == "float4_e2m1fn (packed)"
-        copied = from_capsule(x.__dlpack__(copy=True, max_version=(1, 3)))
-        assert ctypes.string_at(copied.pointer, 2) == b"\x21\x43"
-        with pytest.raises(ab.ConversionError, match="packed"):
-            ab.convert(x, "numpy")
+def test_sub_byte_types():
+    packed = np.array([0x21, 0x43], np.uint8)
+    x = ab.from_pointer(packed.ctypes.data, (4,), "float4_e2m1fn", device="cpu", owner=packed)
+    assert x.nbytes == 2
+    assert x.info.dtype_name == "float4_e2m1fn (packed)"
+    copied = from_capsule(x.__dlpack__(copy=True, max_version=(1, 3)))
+    assert ctypes.string_at(copied.pointer, 2) == b"\x21\x43"
+    with pytest.raises(ab.ConversionError, match="packed"):
+        ab.convert(x, "numpy")
 
 
 def test_an_array_is_not_made_by_hand():

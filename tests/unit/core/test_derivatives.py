@@ -29,19 +29,17 @@ TARGETS = ("numpy", "jax", "array_api_strict", "pyarrow", "tvm_ffi")
 REALS = ("pyarrow", "tvm_ffi")  # which have no complex numbers
 
 
-class TestWrittenMemory:
+@pytest.mark.parametrize("make", [np.asarray, torch.asarray, jax.numpy.asarray])
+@pytest.mark.parametrize("how", WRITES)
+def test_backward_refuses_what_was_written(how: str, make) -> None:
     """``backward()`` uses what it saved: PyTorch counts the writes to know that it still may."""
-
-    @pytest.mark.parametrize("make", [np.asarray, torch.asarray, jax.numpy.asarray])
-    @pytest.mark.parametrize("how", WRITES)
-    def test_backward_refuses_what_was_written(self, how: str, make) -> None:
-        weight = torch.ones(3, requires_grad=True)
-        saved = torch.full((3,), 5.0)
-        loss = (weight * saved).sum()
-        WRITES[how](saved, make(np.zeros(3, "f4")))
-        assert saved.tolist() == [0, 0, 0]
-        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-            loss.backward()
+    weight = torch.ones(3, requires_grad=True)
+    saved = torch.full((3,), 5.0)
+    loss = (weight * saved).sum()
+    WRITES[how](saved, make(np.zeros(3, "f4")))
+    assert saved.tolist() == [0, 0, 0]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
 
 
 # Of PyTorch's own making of the first dual number.

@@ -8,6 +8,7 @@ import pytest
 
 import arraybridge as ab
 from tests.support.optional import installed, optional
+from tests.support.sources import frozen
 
 torch = optional("torch")
 
@@ -16,30 +17,29 @@ def image():
     return np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-class TestCopy:
-    @pytest.mark.parametrize("wrong", ["never", 2, 1.0, np.array(True)])
-    @pytest.mark.parametrize("target", ["numpy", "torch"])
-    def test_what_is_neither_is_told(self, wrong, target):
-        x = image()
-        array = ab.from_dlpack(ab.convert(x, target))
-        for ask in (
-            lambda copy: ab.convert(x, target, copy=copy),
-            lambda copy: ab.explain(x, target, copy=copy),
-            lambda copy: ab.from_dlpack(x, copy=copy),
-            lambda copy: ab.unify(x, x, copy=copy),
-            lambda copy: array.__dlpack__(copy=copy),
-        ):
-            with pytest.raises(ValueError, match=r"copy is .*; expected None, True or False"):
-                ask(wrong)
+@pytest.mark.parametrize("wrong", ["never", 2, 1.0, np.array(True)])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_what_is_neither_is_told(wrong, target):
+    x = image()
+    array = ab.from_dlpack(ab.convert(x, target))
+    for ask in (
+        lambda copy: ab.convert(x, target, copy=copy),
+        lambda copy: ab.explain(x, target, copy=copy),
+        lambda copy: ab.from_dlpack(x, copy=copy),
+        lambda copy: ab.from_dlpack(array, copy=copy),
+        lambda copy: ab.unify(x, x, copy=copy),
+        lambda copy: array.__dlpack__(copy=copy),
+    ):
+        with pytest.raises(ValueError, match=r"copy is .*; expected None, True or False"):
+            ask(wrong)
 
 
-class TestNames:
-    @pytest.mark.skipif(installed("cupy"), reason="what has been loaded cannot be missed")
-    def test_missing(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "cupy", None)
-        monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy.exchange", raising=False)
-        with pytest.raises(ImportError, match="pip install 'cupy-cuda12x'"):
-            ab.convert(image(), "cupy")
+@pytest.mark.skipif(installed("cupy"), reason="what has been loaded cannot be missed")
+def test_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.delitem(sys.modules, "arraybridge.libraries.cupy.exchange", raising=False)
+    with pytest.raises(ImportError, match="pip install 'cupy-cuda12x'"):
+        ab.convert(image(), "cupy")
 
 
 @jax.jit
@@ -87,3 +87,41 @@ def test_numpy_and_arrays_get_the_memory():
     assert not view.flags.writeable
     array = np.from_dlpack(ab.from_dlpack(x))
     assert array.ctypes.data == address
+
+
+# copy=False where a copy is needed: a BufferError and a ValueError, as the standard has it.
+
+X = np.arange(6, dtype="f4").reshape(2, 3)
+FOREIGN = X.astype(">f4")
+READ_ONLY = frozen(X.copy())
+NEGATED = torch._neg_view(torch.ones(3))
+CONJUGATED = torch.ones(3, dtype=torch.complex64).conj()
+
+
+CALLS = {
+    "convert": lambda: ab.convert(READ_ONLY, "torch", copy=False),
+    "a capsule": lambda: ab.convert(READ_ONLY.__dlpack__(max_version=(1, 0)), "torch", copy=False),
+    "to": lambda: ab.from_dlpack(READ_ONLY).to("torch", copy=False),
+    "asarray": lambda: ab.asarray(READ_ONLY, like="torch", copy=False),
+    "asarray, dtype=": lambda: ab.asarray(X, like="torch", copy=False, dtype="float64"),
+    "legacy": lambda: ab.from_dlpack(READ_ONLY).__dlpack__(copy=False),
+    "__dlpack__": lambda: ab.from_dlpack(FOREIGN).__dlpack__(max_version=(1, 0), copy=False),
+    "__array__": lambda: ab.from_dlpack(NEGATED).__array__(copy=False),
+    "numpy.asarray": lambda: np.asarray(ab.from_dlpack(X), "i4", copy=False),
+    "namespace": lambda: ab.xp.numpy.asarray(FOREIGN, copy=False),
+    "from_dlpack": lambda: ab.xp.torch.from_dlpack(ab.from_dlpack(X[::-1]), copy=False),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_error_is_what_the_standard_names(name: str) -> None:
+    with pytest.raises(ab.ConversionError, match=r"^copy=False, but ") as told:
+        CALLS[name]()
+    assert isinstance(told.value, BufferError)
+    assert isinstance(told.value, ValueError)
+
+
+def test_numpy_imports_show_the_elements() -> None:
+    from_dlpack = ab.namespace("numpy").from_dlpack
+    for x, elements in ((NEGATED, [-1, -1, -1]), (CONJUGATED, [1, 1, 1]), (FOREIGN, X)):
+        np.testing.assert_array_equal(from_dlpack(x), elements)

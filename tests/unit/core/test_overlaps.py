@@ -101,17 +101,16 @@ class TestCopies:
             assert (memory == expected).all()
 
 
-class TestDestinationsThatOverlapThemselves:
-    @pytest.mark.parametrize("n", [10, SMALL * 2])
-    @pytest.mark.parametrize("make", [np.asarray, torch.from_numpy])
-    def test_windows_are_refused(self, n: int, make) -> None:
-        memory = np.zeros(n)
-        windows = np.lib.stride_tricks.sliding_window_view(memory, 3, writeable=True)
-        x = np.ones(windows.shape)
-        for write in (ab.copyto, lambda out, x: ab.contiguous(x, out=out)):
-            with pytest.raises(ab.ConversionError, match="share memory"):
-                write(make(windows), x)
-        assert not memory.any()
+@pytest.mark.parametrize("n", [10, SMALL * 2])
+@pytest.mark.parametrize("make", [np.asarray, torch.from_numpy])
+def test_windows_are_refused(n: int, make) -> None:
+    memory = np.zeros(n)
+    windows = np.lib.stride_tricks.sliding_window_view(memory, 3, writeable=True)
+    x = np.ones(windows.shape)
+    for write in (ab.copyto, lambda out, x: ab.contiguous(x, out=out)):
+        with pytest.raises(ab.ConversionError, match="share memory"):
+            write(make(windows), x)
+    assert not memory.any()
 
 
 #: Arrays of a library, of one and the same Array or of two over its memory.

@@ -174,11 +174,10 @@ class TestNaNsAmongMany:
         assert bool(jnp.isnan(jax.vmap(native.max)(many)).all())
 
 
-class TestNativeFace:
-    def test_namespace_of_tracers(self, x):
-        def f(a):
-            assert ab.namespace(a) is native
-            return ab.namespace(a).sum(a)
+def test_namespace_of_tracers(x):
+    def f(a):
+        assert ab.namespace(a) is native
+        return ab.namespace(a).sum(a)
 
-        assert jax.jit(f)(x.native) == 15
-        assert jax.grad(f)(x.native).shape == (6,)
+    assert jax.jit(f)(x.native) == 15
+    assert jax.grad(f)(x.native).shape == (6,)
