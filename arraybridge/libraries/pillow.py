@@ -57,8 +57,8 @@ class Pillow(Library):
         largest=2**31 - 1,
         copied=frozenset({"bool"}),
         remedies={
-            "": "its images are uint8, uint16, int32, float32 or bool; convert it to one of them "
-            "first"
+            "": "its images are uint8, uint16, int32, float32 or bool: pass one as dtype=, and "
+            "casting='same_value', which raises if a number would change"
         },
         per_array=lambda info: _accepted(info),
         one_layout=True,

@@ -281,8 +281,24 @@ def test_remedies_of_integers_beyond_int64(like):
             assert (made == given) != ("rounds" in why)
 
 
+def test_remedies_of_images():
+    pytest.importorskip("PIL")
+    for value, name in ((5, "int64"), (5, "uint64"), (0.5, "float64"), (2**33 + 5, "int64")):
+        why = refusal(x := np.full((2, 2), value, name), "pillow")
+        dtype = name.lstrip("u").replace("64", "32")
+        assert dtype in why.partition("pillow has")[2]
+        terms = {"dtype": dtype, **dict(re.findall(r"(casting)='(\w+)'", why))}
+        if value < 6:
+            assert (np.asarray(ab.convert(x, "pillow", **terms)) == value).all()
+        else:
+            with pytest.raises(ab.ConversionError, match=f"{value} at index"):
+                ab.convert(x, "pillow", **terms)
+
+
 def test_remedies_of_what_has_no_namespace():
     pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="pass its frames to convert or explain; to make one, "):
+        ab.convert(np.ones(2), "pandas")
     for x in ([1, 2], pd.Series([1]), pd.DataFrame({"a": [1]}), (C_TYPES[2] * 3)):
         with pytest.raises(TypeError, match="has no array-API namespace") as caught:
             ab.namespace(x)
