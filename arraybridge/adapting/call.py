@@ -44,7 +44,8 @@ class Argument:
 
     def is_copy(self) -> bool:
         """Whether what the function writes does not reach the caller's array."""
-        if _address(self.native) == _address(self.seen) and not getattr(self.native, "anew", False):
+        address = _address(self.native)
+        if address and address == _address(self.seen) and not getattr(self.native, "anew", False):
             return False
         return bool(inspect(self.native).size)
 
@@ -188,7 +189,11 @@ def _writes_to(x: Any) -> int | None:
 
 
 def _address(x: Any) -> int:
-    address: int = x.data_ptr() if hasattr(x, "data_ptr") else inspect(x).pointer
+    """Return the address of an array's memory; 0 if it has none."""
+    try:
+        address: int = x.data_ptr() if hasattr(x, "data_ptr") else inspect(x).pointer
+    except RuntimeError:  # inside a transformation
+        return 0
     return address
 
 

@@ -9,7 +9,7 @@ import numpy
 
 from ..conversion import converted, inspect
 from ..core.library import Library
-from ..core.records import ConversionError, of_native
+from ..core.records import UNKNOWN, ConversionError, of_native
 from ..core.registry import RECORDS, TypeCache, forgetting
 from ..core.request import Cast
 from ..dlpack import Device, is_capsule
@@ -154,6 +154,7 @@ def array_type_of(x: Any, source: Any = None) -> ArrayType:
 def device_of(x: Any) -> Device | None:
     """Return the device of an array; None if it has no memory or DLPack has no such device."""
     try:
-        return inspect(x).device
+        place = inspect(x).device
+        return None if place == UNKNOWN else place
     except (ConversionError, RuntimeError, NotImplementedError):
         return None

@@ -304,7 +304,14 @@ class _Planning:
         why = unavailable(s)
         from .cast import CastCopy, can_cast, caster_of
 
-        if why and not (s.tracked and source is target and can_cast(source, s, wanted, layout)):
+        # Without memory, as traced, an array cannot be moved, nor its values be compared.
+        fixed = request.device in (None, s.device) and cast.casting != "same_value"
+        if why and s.tracked and source is target and (s.data or fixed):
+            if wanted.name not in target.accepts.dtypes:
+                why = _missing_dtype(wanted.name, target.accepts)
+            elif can_cast(source, s, wanted, layout):
+                why = None
+        if why:
             return self.refuse(why)
         from .cast_rules import allowed
 

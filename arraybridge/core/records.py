@@ -69,11 +69,11 @@ class TensorInfo(NamedTuple):
     byte_offset : int
         The number of bytes from ``data`` to the first element.
     shape, strides : tuple of int
-        Extents, and strides in elements.
+        Extents, and strides in elements. An extent that a tracer does not know yet is -1.
     dtype : DataType
         The data type of the elements.
     device : Device
-        The device of the memory.
+        The device of the memory; ``ext_dev:0`` of a tracer that may run on several devices.
     readonly : bool
         Whether the array must not be written: it has a read-only flag, or is immutable (JAX, Arrow,
         TensorFlow).
@@ -232,6 +232,21 @@ class TensorInfo(NamedTuple):
         from ..notebook import table
 
         return table(self._asdict())
+
+
+UNKNOWN = Device(DeviceType.EXT_DEV)  # where a traced array will be
+
+
+def without_memory(
+    library: str, shape: Iterable[Any], dtype: DataType | None, device: Device, why: str
+) -> TensorInfo:
+    """Describe an array that only its library can take: traced, or of no numbers (`dtype` None)."""
+    shape = tuple([extent if type(extent) is int else -1 for extent in shape])
+    kind = dtype or NO_DTYPE
+    return TensorInfo(
+        library, 0, 0, shape, c_strides(shape), kind, device, readonly=True, padded=kind.subbyte,
+        refused=why, tracked=dtype is not None,
+    )  # fmt: skip
 
 
 #: The address of an array that does not exist yet, with any alignment.

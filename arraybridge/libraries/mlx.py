@@ -15,7 +15,7 @@ import mlx.core as mx
 
 from ..core.kernel import compact_copy
 from ..core.library import Computing, Devices, Library
-from ..core.records import Accepts, ConversionError, TensorInfo
+from ..core.records import Accepts, ConversionError, TensorInfo, without_memory
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ..layout import is_non_negative, relaxed
 from ..ndarrays import NATIVE
@@ -35,6 +35,12 @@ class _Devices(Devices):
 
 class _Computing(Computing):
     from_python = staticmethod(mx.array)
+
+    def can_cast(self, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
+        return axes == tuple(range(len(axes)))
+
+    def astype(self, x: mx.array, dtype: DataType, axes: tuple[int, ...]) -> mx.array:
+        return x.astype(mx.bool_ if dtype.name == "bool" else getattr(mx, dtype.name))
 
 
 class MLX(Library):
@@ -57,7 +63,11 @@ class MLX(Library):
         return issubclass(array_type, mx.array)
 
     def describe(self, x: mx.array) -> TensorInfo:
-        return TensorInfo.of_tensor(self.export(x), "mlx")
+        try:
+            return TensorInfo.of_tensor(self.export(x), "mlx")
+        except ConversionError as error:  # a placeholder
+            dtype = DataType.named(str(x.dtype).rpartition(".")[2])
+            return without_memory("mlx", x.shape, dtype, CPU, str(error))
 
     def export(self, x: mx.array, stream: int | None = None) -> ManagedTensor:
         try:

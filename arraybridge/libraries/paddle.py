@@ -16,7 +16,7 @@ import paddle
 
 from ..core.library import Computing, Devices, Library, exported
 from ..core.planner import absent_device
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import NO_DTYPE, UNKNOWN, Accepts, ConversionError, TensorInfo, without_memory
 from ..dlpack import (
     CPU,
     DataType,
@@ -157,6 +157,10 @@ class Paddle(Library):
     def describe(self, x: paddle.Tensor | ManagedTensor) -> TensorInfo:
         if isinstance(x, ManagedTensor):
             return TensorInfo.of_tensor(x, "paddle")
+        if isinstance(x, paddle.pir.Value):
+            why = "a symbolic tensor has no memory: convert what the executor fetches"
+            place = UNKNOWN if _gpus else CPU
+            return without_memory("paddle", x.shape, _dlpack_dtypes.get(x.dtype), place, why)
         _check_dense(x)
         refused = None
         if not x.stop_gradient:
@@ -222,9 +226,7 @@ class Paddle(Library):
 
 
 def _check_dense(x: Any) -> None:
-    if isinstance(x, paddle.pir.Value):
-        problem = "a symbolic tensor has no memory: convert what the executor fetches"
-    elif x.is_dist():
+    if x.is_dist():
         problem = "the tensor is spread over devices: pass its local part, x._local_value()"
     elif not x.is_dense():
         problem = "a sparse tensor is not dense memory: pass x.to_dense()"

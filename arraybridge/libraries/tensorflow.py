@@ -19,8 +19,8 @@ import tensorflow as tf
 
 from ..core.library import Computing, Devices, Library, Routing
 from ..core.planner import absent_device
-from ..core.records import Accepts, ConversionError, Edge, TensorInfo
-from ..dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
+from ..core.records import UNKNOWN, Accepts, ConversionError, Edge, TensorInfo, without_memory
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
 from ..ndarrays import NATIVE
 from .numpy.exchange import LIBRARY as NUMPY
 
@@ -49,7 +49,8 @@ _GPU = DeviceType.ROCM if tf.test.is_built_with_rocm() else DeviceType.CUDA
 _gpus = tf.test.is_built_with_cuda() or tf.test.is_built_with_rocm()
 
 
-_EAGER = type(tf.constant(0))
+with tf.init_scope():  # out of a function that is traced now
+    _EAGER = type(tf.constant(0))
 
 
 class _Devices(Devices):
@@ -91,7 +92,6 @@ class _Computing(Computing):
     def astype(
         self, x: tf.Tensor | tf.Variable, dtype: DataType, axes: tuple[int, ...]
     ) -> tf.Tensor:
-        x = _eager(x)
         with tf.device(x.device):
             return tf.cast(x, dtype.name)
 
@@ -121,7 +121,16 @@ class TensorFlow(Library):
         return issubclass(array_type, (tf.Tensor, tf.Variable, *_COMPOSITE))
 
     def describe(self, x: tf.Tensor | tf.Variable) -> TensorInfo:
-        x = _eager(x)
+        try:
+            x = _eager(x)
+        except ConversionError as error:
+            x = x.value() if isinstance(x, tf.Variable) else x
+            if not isinstance(x, tf.Tensor):
+                raise
+            known = DataType.named(x.dtype.name) if x.dtype in _numbers else None
+            shape = (-1,) if x.shape.rank is None else x.shape
+            place = UNKNOWN if _gpus else CPU
+            return without_memory("tensorflow", shape, known, place, str(error))
         if _on_host(x):
             info = NUMPY.describe(_view(x))._replace(library="tensorflow", readonly=True)
         else:

@@ -29,6 +29,7 @@ from ...dlpack.validate import reads_versioned
 from ...xp.asarray import native_device
 from ...xp.build import open_namespace, operators_of
 from . import indexing
+from .exchange import check_memory
 from .namespace import native
 from .state import only_one_cpu
 
@@ -91,6 +92,7 @@ class JaxArray(LibraryArray):
         native = self._native
         if native.__class__ is _Concrete and only_one_cpu() and not native.is_deleted():
             return 1, 0
+        check_memory(native)
         return super().__dlpack_device__()
 
     def _gathered(self) -> Any:

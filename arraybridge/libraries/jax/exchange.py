@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import dlpack
 from ...core.library import Computing, Devices, Library, Routing, deferred
-from ...core.records import Accepts, ConversionError, Edge, TensorInfo
+from ...core.records import UNKNOWN, Accepts, ConversionError, Edge, TensorInfo, without_memory
 from ...dlpack import CPU, DataType, Device, DeviceType
 from ...layout import c_strides
 from ...ndarrays import address_of, numpy_dtype
@@ -164,13 +164,10 @@ class Jax(Library):
         return x.dtype, x.ndim, 0 in x.shape, place
 
     def describe(self, x: jax.Array) -> TensorInfo:
-        if isinstance(x, _TRACER):
-            raise ConversionError(
-                f"a JAX tracer ({type(x).__name__}) has no memory: convert outside jit, grad and "
-                "vmap, or go through jax.pure_callback"
-            )
-        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
-            raise ConversionError("PRNG keys have no DLPack type: pass jax.random.key_data(x)")
+        why = refusal(x)
+        if why is not None:
+            known = _dlpack_dtypes.get(x.dtype) or _packed_dtypes.get(x.dtype)
+            return without_memory("jax", x.shape, known, CPU if only_one_cpu() else UNKNOWN, why)
         dtype = _dlpack_dtypes.get(x.dtype)
         if dtype is None and x.dtype in _packed_dtypes:
             return _described_packed(x)
@@ -239,10 +236,23 @@ def _check_one_device(x: jax.Array) -> None:
         )
 
 
+def refusal(x: jax.Array) -> str | None:
+    """Return why no other library can take an array, whatever its memory; None if one may."""
+    if isinstance(x, _TRACER):
+        return (
+            f"a JAX tracer ({type(x).__name__}) has no memory: convert outside jit, grad and "
+            "vmap, or go through jax.pure_callback"
+        )
+    if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
+        return "PRNG keys have no DLPack type: pass jax.random.key_data(x)"
+    return None
+
+
 def check_memory(x: jax.Array) -> None:
-    """Raise ConversionError for an array that was deleted or donated."""
-    if x.is_deleted():
-        raise ConversionError("the JAX array has no memory: it was deleted or donated")
+    """Raise ConversionError for an array that is traced, was deleted or donated, or is a key."""
+    why = refusal(x)
+    if why is not None or x.is_deleted():
+        raise ConversionError(why or "the JAX array has no memory: it was deleted or donated")
 
 
 def _described_packed(x: jax.Array) -> TensorInfo:

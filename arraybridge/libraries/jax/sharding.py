@@ -12,7 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceShardin
 
 from ...core.records import ConversionError
 from ...sharding import Sharded, part_of
-from .exchange import LIBRARY, PLATFORMS, check_memory
+from .exchange import PLATFORMS, check_memory
 
 # If shards had two orders, JAX would read some wrongly.
 OPTIONS = {"order": "C", "device": None}  # the devices are those of the mesh
@@ -24,8 +24,6 @@ _RESPLIT = (
 
 def describe(x: jax.Array) -> Sharded:
     """Describe an array; raise for summands and for arrays without memory."""
-    if isinstance(x, jax.core.Tracer) or jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
-        LIBRARY.describe(x)  # raises
     check_memory(x)
     sharding = x.sharding
     spec = getattr(sharding, "spec", ())
