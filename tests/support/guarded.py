@@ -152,14 +152,20 @@ def _network(rng, limit):
                    wild=rng.choice([0, 0, 0.05]))  # fmt: skip
 
 
-def _matrix(rng, limit):
+def _matrix(rng, limit, itemsize=0):
     """Transposes, alone and in batches."""
-    itemsize = rng.width(vectors=True)
+    itemsize = itemsize or rng.width(vectors=True)
     sides = [rng.randint(2, 300), rng.randint(2, 300)] + [rng.randint(2, 6)] * rng.randint(0, 2)
     rng.shuffle(sides)
     shape = rng.whole(_fitted(rng, sides, limit, itemsize), itemsize)
     order = rng.sample(range(len(shape)), len(shape))
     return of_view(rng, shape, order, itemsize, wild=rng.choice([0, 0.2]))
+
+
+def _wide(rng, limit):
+    """Items of any number of bytes."""
+    sizes = [rng.width(), 33, 48, 63, 64, 65, 100, 257, 1000, 1024, 4099]
+    return _matrix(rng, limit, rng.choice(sizes))
 
 
 def _nest(rng, limit):
@@ -212,15 +218,6 @@ def _windows(rng, limit):
         for _ in shape
     )
     return Layout(shape, layout.c_strides(shape, itemsize), src, itemsize)
-
-
-def _wide(rng, limit):
-    """Items of any number of bytes."""
-    itemsize = rng.choice([rng.width(), 33, 48, 63, 64, 65, 100, 257, 1000, 1024, 4099])
-    sides = [rng.randint(2, 60) for _ in range(rng.randint(1, 4))]
-    shape = _fitted(rng, sides, limit, itemsize)
-    order = rng.sample(range(len(shape)), len(shape))
-    return of_view(rng, shape, order, itemsize, wild=0.2)
 
 
 def _runs(rng, limit):

@@ -92,13 +92,3 @@ def test_dtypes_that_there_are_not():
         pointed(x, x.ctypes.data, (4,), None)
     with pytest.raises(ValueError, match="native byte order"):
         pointed(x, x.ctypes.data, (4,), x.dtype.newbyteorder())
-
-
-def test_pointers_are_addresses():
-    memory = (ctypes.c_float * 4)(1, 2, 3, 4)
-    for plain in (ctypes.c_void_p(ctypes.addressof(memory)), ctypes.addressof(memory)):
-        x = ab.from_pointer(plain, 4, "float32", device="cpu", owner=memory)
-        assert ab.convert(x, "numpy").tolist() == [1, 2, 3, 4]
-    for other in (memory, ctypes.pointer(memory), None, "4096", 4096.0, True):
-        with pytest.raises(TypeError, match=f"got {type(other).__name__}: pass ctypes.addressof"):
-            ab.from_pointer(other, 4, "float32", device="cpu")

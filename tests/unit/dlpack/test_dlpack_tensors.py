@@ -73,16 +73,6 @@ def test_flags_pass_through(flags):
     assert legacy.flags == dlpack.FLAG_READ_ONLY  # it has no place for them
 
 
-def test_raw_tensor_is_borrowed():
-    managed = Managed(shape=(2, 2), strides=(1, 2), byte_offset=8)
-    tensor = dlpack.Tensor(ctypes.addressof(managed.struct.dl_tensor))
-    assert (tensor.shape, tensor.strides, tensor.byte_offset) == ((2, 2), (1, 2), 8)
-    assert tensor.pointer == ctypes.addressof(managed.memory) + 8
-    assert (tensor.version, tensor.flags) == (None, 0)
-    del tensor
-    assert managed.deleted == 0
-
-
 def test_allocated_blocks_are_aligned_and_counted_as_copies():
     blocks = [
         ManagedTensor.allocate((n, 3), DataType.named(name), padded=padded)
@@ -113,6 +103,7 @@ def test_allocated_blocks_are_aligned_and_counted_as_copies():
         ({"device": Device(2, -1)}, "device id is -1"),
         ({"data": 4096.0}, "ptr must be an address .int or ctypes.c_void_p., got float"),
         ({"data": np.ones(3)}, "got ndarray: .*from_dlpack for an array"),
+        *(({"data": x}, "pass ctypes.addressof") for x in (ctypes.c_int(3), None, "4096", True)),
         ({"shape": (4.0,)}, r"shape must be a tuple of ints, got 4.0 in \(4.0,\)"),
         ({"shape": (True,)}, "got True"),
         ({"strides": (1.0,)}, r"strides must be a tuple of ints, got 1.0 in \(1.0,\)"),

@@ -45,11 +45,6 @@ def test_a_description_needs_no_driver() -> None:
     assert (info.data, info.device, info.readonly) == (0x7F0000001000, (2, 0), True)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_versions(version: int) -> None:
-    assert cai.tensor_of(Producer(version=version)).strides == (4, 1)
-
-
 @pytest.mark.parametrize(
     "typestr", "|b1 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 <f2 <f4 <f8 <c8 <c16".split()
 )
