@@ -326,7 +326,7 @@ def _found(
     for place, (at, x, run) in enumerate(zip(starts, leaves, runs, strict=False)):
         key: Any = at
         if at is not None and not (at and times[at] == 1):
-            key = _memory(x), *map(str, run.options.values())
+            key = _memory(x, run.to), *map(str, run.options.values())
         firsts.append(None if at is None else seen.setdefault(key, place))
     return firsts, runs
 
@@ -351,7 +351,7 @@ def _option(option: Any, *leaf: Any) -> object:
     return option(*leaf) if leaf else None
 
 
-def _memory(x: Any) -> Any:
+def _memory(x: Any, to: object) -> Any:
     """Return what identifies the memory of an array: its description, if that is exact.
 
     It is not for objects of unknown classes, which may have new memory each time, and for what is
@@ -363,7 +363,8 @@ def _memory(x: Any) -> Any:
     except _ERRORS:
         info = None
     exact = info is not None and info.data and not info.pending and info.refused is None
-    return type(x), info if exact else id(x)
+    itself = exact and library_named(to).owns(type(x))  # its own library keeps its class
+    return type(x) if itself else None, info if exact else id(x)
 
 
 class _Opened:

@@ -142,6 +142,24 @@ def test_sharing(to, options):
     assert report.nbytes == sum(report.routes[path].nbytes for path in ("x", "row", "other"))
 
 
+def test_a_parameter_and_its_data_are_one():
+    """Another class of the same library has the same result, except in that library."""
+    weight = torch.nn.Parameter(torch.ones(3), requires_grad=False)
+    for to in ("numpy", "jax"):
+        for options in ({"copy": True}, {}):
+            first, second = tree.convert([weight, weight.data], to, **options)
+            assert first is second
+    assert [*map(type, tree.convert([weight, weight.data], "torch"))] == [
+        type(weight),
+        torch.Tensor,
+    ]
+    rows = np.arange(4.0).reshape(2, 2)
+    assert [*map(type, tree.convert([rows.view(np.matrix), rows], "numpy"))] == [
+        np.matrix,
+        np.ndarray,
+    ]
+
+
 def test_memory_described_inexactly_is_not_shared():
     """Bits within a byte, strides of parts of an element, memory that is new at each access."""
     import pyarrow as pa
