@@ -166,8 +166,10 @@ def lost(x: Any) -> str | None:
         return None
     if what == "mask" and hasattr(x, "filled"):
         return "a masked array would lose its mask: fill it first, x.filled(value)"
-    numbers = "numpy.asarray(x)" if array else "an array of its numbers alone"
-    for name in ("value", "magnitude", *(() if array else ("values", "data"))):
+    tensor = hasattr(x, "as_subclass")  # of PyTorch
+    numbers = "x.as_subclass(torch.Tensor)" if tensor else "an array of its numbers alone"
+    numbers = "numpy.asarray(x)" if array else numbers
+    for name in ("value", "magnitude", *(() if array or tensor else ("values", "data"))):
         if _has(x, name):
             numbers = f"only its numbers, x.{name}"
             break

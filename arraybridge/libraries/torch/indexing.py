@@ -16,8 +16,9 @@ import torch
 
 from ...array.indexing import axes_of, booleans_as_masks, set_apart, steps_of
 from ...conversion import convert
+from ...core.records import ConversionError
 from .promotion import in_range
-from .state import differentiated, transformed
+from .state import differentiated, no_memory, transformed
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
@@ -59,6 +60,8 @@ def _get(native: torch.Tensor, parts: tuple[Any, ...], extra: int | None) -> tor
 def set(native: torch.Tensor, key: Any, value: Any) -> torch.Tensor:
     """Write elements into the array's memory, and return the array."""
     tensor = isinstance(value, torch.Tensor)
+    if tensor and type(value) is not type(native) and (objection := no_memory(value)):
+        raise ConversionError(objection)  # such as a mask, which would be lost
     if tensor and share(native, value):
         if _is_there(native, key, value):
             return native

@@ -9,7 +9,8 @@ import torch
 from torch.autograd import forward_ad
 
 from ...core.records import ConversionError
-from ...core.registry import package_of
+from ...core.registry import TypeCache, package_of
+from ...protocols.rejections import lost
 
 modes = torch._C._len_torch_dispatch_stack
 level = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
@@ -18,6 +19,13 @@ _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 #: `__torch_function__` of classes whose value is their memory: `Tensor`'s, and `Parameter`'s.
 _OWN_FUNCTIONS = (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
 _KNOWN_SUBCLASSES = frozenset({"torchvision"})  # tv_tensors, which only keep their class
+#: Attributes by which a tensor's memory is described, kept and copied.
+_OF_MEMORY = (
+    "__getattribute__ _is_zerotensor clone contiguous copy_ data data_ptr detach device dim dtype "
+    "element_size is_conj is_contiguous is_cpu is_cuda is_meta is_neg is_nested is_quantized "
+    "itemsize layout nbytes ndim numel permute requires_grad resolve_conj resolve_neg set_ shape "
+    "size storage_offset stride to untyped_storage view"
+).split()
 
 
 def transformed() -> bool:
@@ -56,23 +64,29 @@ def no_memory(x: torch.Tensor) -> str | None:
     """Return why a tensor is not one dense block of memory, or None."""
     if x.layout is not torch.strided:
         return f"a {x.layout} tensor is not dense memory: pass x.to_dense()"
-    if type(x) is not torch.Tensor:
-        dispatch = getattr(type(x), "__torch_dispatch__", _NO_DISPATCH)
-        if dispatch is not _NO_DISPATCH:
-            name = type(x).__name__
-            if hasattr(x, "device_mesh"):
-                return f"a {name} has shards in several processes: use arraybridge.sharding"
-            return f"{name} wraps other tensors: convert the wrapped tensors"
-        function = type(x).__torch_function__
-        if (
-            getattr(function, "__func__", function) not in _OWN_FUNCTIONS
-            and package_of(type(x)) not in _KNOWN_SUBCLASSES
-        ):
-            return (
-                f"a {type(x).__name__} decides itself what PyTorch's functions do, so its value "
-                "may not be what its memory has: pass x.as_subclass(torch.Tensor) for the memory"
-            )
-    return None
+    plain = type(x) in (torch.Tensor, torch.nn.Parameter)
+    return None if plain else _CLASSES[type(x)] or lost(x)
+
+
+def _not_its_memory(cls: type) -> str | None:
+    """Return why the value of a class's instances may not be what their memory has, or None."""
+    if getattr(cls, "__torch_dispatch__", _NO_DISPATCH) is not _NO_DISPATCH:
+        if hasattr(cls, "device_mesh"):
+            return f"a {cls.__name__} has shards in several processes: use arraybridge.sharding"
+        return f"{cls.__name__} wraps other tensors: convert the wrapped tensors"
+    function = cls.__torch_function__  # type: ignore[attr-defined]
+    known = getattr(function, "__func__", function) in _OWN_FUNCTIONS and all(
+        getattr(cls, each) is getattr(torch.Tensor, each) for each in _OF_MEMORY
+    )
+    if known or package_of(cls) in _KNOWN_SUBCLASSES:
+        return None
+    return (
+        f"a {cls.__name__} decides itself what PyTorch's functions do, so its value may not be "
+        "what its memory has: pass x.as_subclass(torch.Tensor) for the memory"
+    )
+
+
+_CLASSES = TypeCache(_not_its_memory)
 
 
 def span_of(x: torch.Tensor) -> int:
