@@ -39,16 +39,6 @@ def test_it_is_readonly_because_slices_share_memory() -> None:
     assert part.tolist() == [1, 99, 3, 4, 5]
 
 
-def test_inside_compile_is_refused_with_the_remedy() -> None:
-    def function(x):
-        with pytest.raises(ab.ConversionError, match="outside compile"):
-            ab.convert(x, "numpy")
-        return x + 1
-
-    ab.convert(mx.ones(3), "numpy")
-    assert mx.compile(function)(mx.ones(3)).tolist() == [2.0] * 3
-
-
 def test_what_a_function_writes_is_in_its_result():
     """Its arrays are copies, which an assignment gives other memory."""
 

@@ -90,20 +90,6 @@ def test_a_view_of_a_variable_is_a_snapshot():
         assert view.tolist() == values.tolist() != variable.numpy().tolist()
 
 
-def test_symbolic_tensors_are_refused_with_the_remedy():
-    refusals = []
-
-    @tf.function(autograph=False)
-    def traced(x):
-        with pytest.raises(ab.ConversionError, match=r"outside tf\.function") as caught:
-            ab.convert(x, "numpy")
-        refusals.append(caught.value)
-        return x
-
-    traced(tf.constant([1.0]))
-    assert len(refusals) == 1
-
-
 @pytest.mark.parametrize("mode", ["tape", "variable", "accumulator"])
 def test_gradients_are_not_cut(mode):
     """By no call, while TensorFlow records; what it does not record is converted."""

@@ -9,6 +9,8 @@ from tests.support.optional import installed, needs, optional
 
 jax = optional("jax")
 HALF = {"float32": "float16", "float64": "float16"}
+#: What a refusal says, where that is the remedy.
+REMEDY = {"tensorflow": r"outside tf\.function", "mlx": "outside compile"}
 
 
 def in_tensorflow(look, *extents):
@@ -82,6 +84,8 @@ def test_traced_arrays_of_the_own_library(case):
                 ab.convert(a, name, **refused)
             assert str(caught.value) == route.why
         assert ab.explain(a, "numpy").kind == ab.explain(a, "numpy", dtype="int8").kind == "refuse"
+        with pytest.raises(ab.ConversionError, match=REMEDY.get(name, ".")):
+            ab.convert(a, "numpy")
         made = ab.adapt(name, dtype=HALF)(lambda b: b)(a)  # not the argument that it was
         assert "float16" in str(made.dtype)
         return made
