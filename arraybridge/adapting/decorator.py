@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..array.array_types import arrays_in, unwrapped
 from ..conversion import convert
 from ..core.cast_rules import Casting
+from ..core.records import ConversionError
 from ..core.registry import RECORDS, known_name
 from ..core.request import request_of
 from .call import Call
@@ -188,7 +189,11 @@ class Adapted:
         if self.tracks:
             library = self._tracking_library((args, kwargs))
             if library is not None:
-                return library.computing.operation(self, args, kwargs)
+                try:
+                    return library.computing.operation(self, args, kwargs)
+                except ConversionError as error:
+                    self._restate(error)
+                    raise
         call = Call(self)
         seen = call.convert_arguments(args)
         named = call.convert_keywords(kwargs) if kwargs else kwargs
@@ -222,6 +227,7 @@ class Adapted:
     def note(self, error: BaseException, what: str, x: Any) -> None:
         """Add to the error of a conversion the call, and what adapt offers."""
         error.add_note(f"Raised for {what} of {self.name}, adapted by arraybridge.")
+        self._restate(error)
         library = RECORDS[type(x)].library
         if library is None or not library.computing.tracks(x) or library.name == self.library:
             return
@@ -229,6 +235,14 @@ class Adapted:
             "adapt(differentiable=True) passes gradients between PyTorch and JAX, and "
             "adapt(callback=...) JAX's tracers: see help(arraybridge.adapt)."
         )
+
+    def _restate(self, error: BaseException) -> None:
+        """Replace the remedy ``dtype=`` where `adapt` does not take it."""
+        if self.tracks and "dtype=" in str(error) and "callback=" not in str(error):
+            error.args = (
+                f"{error}; adapt takes no dtype= with differentiable=True or callback=: cast the "
+                "argument before the call, as x.int() or x.float(), or the result in the function",
+            )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind the function to an instance, which is not converted."""

@@ -106,9 +106,9 @@ def call_back(name: str, function: Callable[..., Any], like: Any, arrays: Any) -
     """Call a function of JAX arrays, which returns NumPy's, when the compiled program runs."""
     if like is None:
         raise TypeError(
-            f"{name} was called inside jax.jit, where its result is not known before the program "
-            "runs: describe it by callback=, such as callback=lambda x: x for the shape and dtype "
-            "of the argument"
+            f"{name} was called inside jax.jit or jax.vmap, where its result is not known before "
+            "the program runs: describe it by callback=, such as callback=lambda x: x for the "
+            "shape and dtype of the argument"
         )
     wanted, tree = jax.tree.flatten(like)
     expected = ", ".join(f"{x.dtype} {x.shape}" for x in wanted)

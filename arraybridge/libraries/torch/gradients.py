@@ -9,6 +9,7 @@ so that it has gradients as well. A cotangent of one library is the other's conj
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -21,6 +22,22 @@ from ...adapting.decorator import Adapted
 from ...array.array_types import is_array
 from ...conversion import convert
 from ..jax.callbacks import Arguments, call_back, is_tracer, structs
+
+
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class _Plain:
+    """A part of a result that is no array, such as a number: JAX takes it as part of the tree."""
+
+    value: Any
+
+
+def _opened(tree: Any) -> Any:
+    """Return a result with what is no array as the function returned it."""
+    return jax.tree.map(
+        lambda x: x.value if type(x) is _Plain else x, tree, is_leaf=lambda x: type(x) is _Plain
+    )
+
 
 # Functions of JAX, called with tensors.
 
@@ -40,7 +57,7 @@ def call_with_tensors(adapted: Adapted, args: Any, kwargs: Any) -> Any:
     linearize, pull_back = _halves(adapted.__wrapped__, spec)
     call = _Call(lambda arrays: linearize(spec, rest, arrays), pull_back)
     results = _Operation.apply(call, *given.arrays)
-    return given.result(jax.tree.unflatten(call.spec[0], results), "torch")
+    return given.result(_opened(jax.tree.unflatten(call.spec[0], results)), "torch")
 
 
 def _halves(function: Any, spec: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -70,7 +87,9 @@ def _linearize(function: Any, spec: Any, rest: Sequence[Any], arrays: Sequence[A
         sources = {_TRACKED: iter(arrays), _CONSTANT: iter(rest)}
         filled = [next(sources[x]) if x is _TRACKED or x is _CONSTANT else x for x in leaves]
         args, kwargs = jax.tree.unflatten(tree, filled)
-        return jax.tree.map(jnp.asarray, function(*args, **kwargs))
+        return jax.tree.map(
+            lambda x: jnp.asarray(x) if is_array(x) else _Plain(x), function(*args, **kwargs)
+        )
 
     return jax.vjp(flat, *arrays)
 
@@ -144,7 +163,7 @@ def call_with_tracers(adapted: Adapted, args: Any, kwargs: Any) -> Any:
         return adapted.__wrapped__(*args, **kwargs)
 
     function.__qualname__ = adapted.name
-    return given.result(_operation(function, like)(*given.arrays), "jax")
+    return given.result(_opened(_operation(function, like)(*given.arrays)), "jax")
 
 
 def _operation(function: Any, like: Any) -> Any:
@@ -161,7 +180,7 @@ def _operation(function: Any, like: Any) -> Any:
         arrays = tuple([jnp.asarray(x) for x in arrays])  # numbers too
         if any(map(is_tracer, arrays)):
             return call_back(plain.name, run, like, arrays)
-        return jax.tree.map(lambda x: convert(x, "jax") if is_array(x) else x, run(*arrays))
+        return jax.tree.map(lambda x: convert(x, "jax") if is_array(x) else _Plain(x), run(*arrays))
 
     def forward(*arrays: Any) -> Any:
         return operation(*arrays), arrays

@@ -197,3 +197,47 @@ def test_containers_that_jax_does_not_know():
     pair = dataclasses.make_dataclass("Pair", ["x"])
     with pytest.raises(TypeError, match="register its class"):
         of_jax(lambda p: p.x)(pair(tensor(3)))
+
+
+PARTS = [3, 2.5, True, "text", None, np.float32(2), np.int64(1), float("nan")]
+
+
+def test_parts_that_are_no_arrays_stay():
+    """They are what they are without gradients, also where a gradient has one."""
+    parts = lambda x: {"y": [(x * x).sum(), *PARTS], "n": (PARTS[0],)}  # noqa: E731
+    t = tensor(3)
+    found = of_jax(parts)(t)
+    (first,) = torch.autograd.grad(found["y"][0], t, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), t)
+    assert (first.tolist(), second.tolist()) == ((2 * t).tolist(), [2] * 3)
+    seen = [found]
+
+    def loss(x):
+        seen.append(of_torch(parts)(x))
+        return seen[-1]["y"][0]
+
+    assert jax.grad(loss)(jnp.ones(3)).tolist() == [2] * 3
+    assert jax.grad(lambda x: jax.grad(loss)(x).sum())(jnp.ones(3)).tolist() == [2] * 3
+    for each in seen:
+        assert [type(x) for x in each["y"][1:]] == [type(x) for x in PARTS]
+        assert (each["y"][1:-1], each["n"]) == (PARTS[:-1], (3,))
+    assert of_jax(lambda x: 2.5)(t) == 2.5
+
+
+def test_vmap_needs_a_callback():
+    for transform in (jax.vmap, jax.jit, lambda f: jax.vmap(jax.grad(lambda x: f(x).sum()))):
+        with pytest.raises(TypeError, match=r"inside jax\.jit or jax\.vmap.*callback="):
+            transform(of_torch(torch.sin))(jnp.ones((2, 2)))
+    of_vectors = jax.vmap(of_torch(torch.sin, lambda x: x))(jnp.ones((2, 2)))
+    assert np.allclose(of_vectors, np.sin(1))
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_narrow_types_name_a_remedy_that_adapt_has(requires_grad):
+    first = of_jax(lambda x, i: x[i])
+    x, i = tensor(2, dtype=torch.float32, requires_grad=requires_grad), torch.tensor([0])
+    with jax.enable_x64(False):
+        for given in ((x, i), (x.double(), i.int())):
+            with pytest.raises(ab.ConversionError, match=r"no dtype=.*before the call, as x\.int"):
+                first(*given)
+        assert first(x, i.int()).tolist() == x[:1].tolist()
