@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.library import Library
+from ..core.library import Library, on_memory
 from ..core.records import Accepts, ConversionError, TensorInfo, of_native
 from ..core.registry import RECORDS, library_named
 from ..core.table import relabelled
@@ -53,7 +53,9 @@ class Protocol(Library):
             made.ordered = True
         return made
 
-    def export(self, x: ManagedTensor, stream: int | None = None) -> ManagedTensor:
+    def export(self, x: ManagedTensor | TensorInfo, stream: int | None = None) -> ManagedTensor:
+        if isinstance(x, TensorInfo):  # whose capsule the caller keeps
+            return on_memory(x, x)
         if hasattr(x, "ordered"):
             # While the legacy default stream is captured in a graph it cannot wait.
             from .cuda_array_interface import captures, order

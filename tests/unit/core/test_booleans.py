@@ -25,6 +25,7 @@ SOURCES = {
     "memoryview": memoryview,
     "interface": lambda x: SimpleNamespace(__array_interface__=x.__array_interface__, kept=x),
     "legacy": LegacyOnly,
+    "capsule": lambda x: x.__dlpack__(),
     "read-only": lambda x: np.frombuffer(x.tobytes(), bool).reshape(x.shape),
 }
 KEYWORDS = ({}, {"copy": True}, {"dtype": "bool"}, {"order": "C"}, {"dtype": "int32"})
