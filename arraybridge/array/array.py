@@ -430,8 +430,6 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
     copy = checked_copy(copy)
     if device is not None:
         device = place_named(device)
-    if isinstance(x, numpy.generic) and copy is not False:
-        x = numpy.asarray(x)  # whose Array is NumPy's
     native: Any
     native, library = as_source(x, shared=copy is False)
     if isinstance(native, Frame):

@@ -121,6 +121,9 @@ def _asked(
     """
     refusal: Exception | None = None
     told = [] if looking is None else looking
+    if isinstance(x, np.generic):  # a number, of which each look makes an array
+        number = np.asarray(x)
+        return _made_anew(number) if shared else (number, library_named("numpy"))
     if own(x, "__dlpack__"):
         _guard(x)
         try:
@@ -247,7 +250,11 @@ def _settled(first: np.ndarray, second: np.ndarray) -> tuple[object, Library]:
     numpy: Any = library_named("numpy")
     if not second.size or address_of(first) == address_of(second):
         return second, numpy
-    made = numpy.resolve(second)  # a copy: what a look gave may go with the next
+    return _made_anew(numpy.resolve(second))  # a copy: what a look gave may go with the next
+
+
+def _made_anew(made: np.ndarray) -> tuple[object, Library]:
+    numpy: Any = library_named("numpy")
     if numpy.describe(made).refused:
         return made, numpy
     tensor = numpy.export(made)

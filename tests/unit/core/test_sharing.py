@@ -6,6 +6,7 @@ import mmap
 from itertools import product
 from types import SimpleNamespace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -180,9 +181,10 @@ def test_a_mapped_file_may_be_written(target, tmp_path):
 def test_a_scalar_of_numpy_has_no_memory_to_share(to):
     """Whether its array is aligned is malloc's choice: copy=False is refused each time."""
     kept = [np.float32(n) for n in range(64)]
-    for x in kept:
+    for x in (*kept, ml_dtypes.float8_e5m2(2)):
         assert ab.explain(x, to, copy=False).kind == "refuse"
         with pytest.raises(ab.ConversionError, match="made anew"):
             ab.convert(x, to, copy=False)
         assert float(ab.convert(x, to)) == float(x)
-        assert ab.from_dlpack(x).library == "numpy"
+        assert ab.from_dlpack(x).library == ab.inspect(x).library == "numpy"
+        assert type(ab.contiguous(x)) is np.ndarray
