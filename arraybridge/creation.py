@@ -199,9 +199,8 @@ def _remedy(numbers: list[Any], library: Library) -> str:
     for name in known:
         if all(_holds(int(number), DataType.named(name)) for number in numbers):
             return f": pass dtype={name!r}"
-    most = max(abs(int(number)) for number in numbers)
     for name in known:
-        if name != "uint64" and most <= float(numpy.finfo(name).max):
+        if name[0] == "f" and all(abs(int(n)) <= float(numpy.finfo(name).max) for n in numbers):
             return f": pass dtype={name!r}, which rounds it"
     return f", and no data type of {library.name} has it"
 

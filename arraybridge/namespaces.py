@@ -151,8 +151,7 @@ def _of_native(x: Any) -> Any:
         return array_api_compat.array_namespace(x)
     except TypeError as error:
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
-        known = library is not None or hasattr(x, "__dlpack__")
-        remedy = "from_dlpack(x)" if known else "asarray(x, like='numpy')"
+        remedy = "asarray(x, like='numpy')" if library is None else "from_dlpack(x)"
         raise TypeError(
             f"{kind} has no array-API namespace: pass an array, such as arraybridge.{remedy}"
         ) from error
