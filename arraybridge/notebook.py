@@ -25,5 +25,5 @@ def html_of(array: Array) -> str:
     text = f"<pre>{escape(repr(array))}</pre>"
     try:
         return text + table(array.info._asdict())
-    except Exception:  # a tracer has no memory
+    except Exception:  # it was deleted
         return text

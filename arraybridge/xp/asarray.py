@@ -130,7 +130,7 @@ def _notify(home: Library, x: Any, dtype: Any, device: Any, copy: bool | None) -
     """Notify observers of a view, copy or cast in ``asarray`` of an array of the same library."""
     try:
         info = home.describe(x)
-    except Exception:  # a tracer, or an array for which the function will raise
+    except Exception:  # an array for which the function will raise
         return
     wanted = None if dtype is None else data_type_of(dtype)
     why = "copy=True" if copy else None
