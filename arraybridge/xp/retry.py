@@ -5,6 +5,8 @@ Nothing is checked beforehand: only an error leads here.
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -15,12 +17,7 @@ from ..array.scalars import kind_of
 Retry: TypeAlias = Callable[[Exception, Any, Any], Any]
 
 
-def _takes_scalars(template: Any) -> bool:
-    kinds = [str(kind).split(" | ") for kind in template.__annotations__.values()]
-    return any(
-        kind == ["complex"] or (kind[0] == "Array" and {"int", "float", "complex"} & {*kind})
-        for kind in kinds
-    )
+_OF_NUMBERS = re.compile(r"complex|Array \| (int|float|complex)\b.*")  # annotations
 
 
 def large_numbers(
@@ -39,21 +36,28 @@ def large_numbers(
         return floats and x.__class__ in (float, complex)
 
     def of_function(path: str, template: Any, own: Any) -> Retry | None:
+        parameters = inspect.signature(template).parameters.values()
+        numbers = {each.name: _OF_NUMBERS.fullmatch(each.annotation) for each in parameters}
+
         def retry(error: Exception, args: Any, kwargs: Any) -> Any:
             arrays = (*reversed(args), *kwargs.values())
             large = [x for x in arrays if is_large(x)]
-            dtype = kwargs.get("dtype")  # without it that of the last array counts
-            if dtype is None:
-                dtype = next((x.dtype for x in arrays if hasattr(x, "dtype")), None)
+            kinds = (kwargs.get("dtype"), *(getattr(x, "dtype", None) for x in arrays))
+            dtype = next((kind for kind in kinds if kind is not None), None)  # or the last array's
             if not large or (dtype is None and int in map(type, large)):
                 return NotImplemented
 
-            def scalar(x: Any) -> Any:
-                return as_scalar(x, dtype) if is_large(x) else x
+            def scalar(name: str, x: Any) -> Any:
+                return as_scalar(x, dtype) if numbers.get(name) and is_large(x) else x
 
-            return own(*map(scalar, args), **{name: scalar(x) for name, x in kwargs.items()})
+            args = [*map(scalar, numbers, args), *args[len(numbers) :]]
+            kwargs = {name: scalar(name, x) for name, x in kwargs.items()}
+            try:
+                return own(*args, **kwargs)
+            except type(error):  # about something else
+                return NotImplemented
 
-        return retry if _takes_scalars(template) else None
+        return retry if any(numbers.values()) else None
 
     return of_function
 

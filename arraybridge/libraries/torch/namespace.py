@@ -84,5 +84,5 @@ native = make_native_namespace(
     "torch",
     "array_api_compat.torch",
     CORRECTIONS,
-    (large_numbers(in_range, floats=True), in_another_library),
+    (large_numbers(in_range, bits=16, floats=True), in_another_library),
 )

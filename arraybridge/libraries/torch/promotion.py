@@ -143,11 +143,10 @@ def in_range(value: Any, dtype: torch.dtype | None) -> Any:
     dtype = torch.result_type(torch.empty(0, dtype=dtype), value.__class__())
     if not _is_inexact(dtype):
         return value
-    info = torch.finfo(dtype)
-    power = info.max / (2 - info.eps)
-    if abs(value) >= info.max + power * info.eps / 2:
+    value, info = float(value), torch.finfo(dtype)  # OverflowError beyond float64, as in NumPy
+    if abs(value) >= info.max + info.max / (2 - info.eps) * info.eps / 2:
         return math.copysign(math.inf, value)
-    return float(max(min(value, info.max), -info.max))  # NaN stays
+    return max(min(value, info.max), -info.max)  # NaN stays
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, **kwargs: Any) -> torch.Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
+import arraybridge.xp.numpy as np_xp
 from arraybridge.core.registry import library_named
 
 torch = pytest.importorskip("torch")
@@ -146,3 +147,44 @@ def test_numbers_beyond_a_dtype_are_rounded_as_by_a_cast(dtype):
             assert x.native[0] == xp.full((), value, dtype=dtype).native == expected
     x[1] = float("nan")
     assert x.native[1].isnan()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
+def test_integers_beyond_a_dtype_as_in_numpy(dtype):
+    def written(n, x, number):
+        x[0] = number
+        return x
+
+    functions = [
+        written,
+        lambda n, x, number: n.full((2,), number, dtype=x.dtype),
+        lambda n, x, number: n.full(40000, number, dtype=x.dtype),
+        lambda n, x, number: x * number,
+        lambda n, x, number: number - x,
+        lambda n, x, number: x**number,
+        lambda n, x, number: n.where(x == 1, number, x),
+    ]
+    if not dtype.startswith("complex"):
+        functions += [
+            lambda n, x, number: n.clip(x, None, number),
+            lambda n, x, number: n.clip(x, max=number),
+            lambda n, x, number: n.maximum(x, number),
+            lambda n, x, number: x < number,
+        ]
+    for function in functions:
+        for number in (65504, 65519, 65520, -70000, 2**31, -(2**63), 2**128, 10**400, -(10**400)):
+            found = []
+            for n in (xp, np_xp):
+                x = n.asarray(np.ones(2, dtype))
+                with np.errstate(all="ignore"):
+                    try:
+                        found.append(np.asarray(function(n, x, number)))
+                    except OverflowError:
+                        found.append("OverflowError")
+            np.testing.assert_array_equal(*found)
+
+
+def test_complex_numbers_beside_large_ones_are_compared_elsewhere():
+    x = torch.tensor([1e6 + 1j, 2])
+    for number in (70000, 7e4):
+        assert native.greater(x, number).tolist() == [True, False]
