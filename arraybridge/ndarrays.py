@@ -62,6 +62,13 @@ def dlpack_dtype(dtype: np.dtype[Any]) -> DataType | None:
     return found
 
 
+def canonical(x: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """Store booleans as 0 and 1, for what reads the bytes: of NumPy's casts those of ml_dtypes."""
+    if x.dtype.char != "?" or (dtype is not None and np.dtype(dtype).isbuiltin == 1):
+        return x
+    return np.asarray(x.view(np.uint8) != 0)  # without axes, NumPy makes a scalar
+
+
 def address_of(x: np.ndarray) -> int:
     """Return the address of an array's first element."""
     address: int = x.__array_interface__["data"][0]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ..dlpack import CPU, Device, DeviceType
 from ..layout import in_bytes
+from ..ndarrays import canonical
 from .kernel import (
     NO_ADDRESSES,
     ON_CUDA,
@@ -255,7 +256,7 @@ def resolved(x: object, library: Library, info: TensorInfo) -> object:
     """Copy `x` with everything `pending` applied; ConversionError if its library cannot."""
     if info.pending == ("booleans",):
         numpy: Any = library_named("numpy")
-        return numpy.wrap(exported(library, x, info, briefly=True)).view("uint8") != 0
+        return canonical(numpy.wrap(exported(library, x, info, briefly=True)))
     fresh = library.resolve(x)
     if fresh is x:
         raise ConversionError(

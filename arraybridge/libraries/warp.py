@@ -93,6 +93,7 @@ class Warp(Library):
         tested="1.19.0",
         dtypes=frozenset(dtype.name for dtype in _warp_types),
         devices=_devices(),
+        canonical_booleans=True,
         ndim=(1, 4),
         largest=2**31 - 1,  # array_t of Warp's native code has int32 extents and strides
         remedies=dict.fromkeys(("complex64", "complex128"), "pass its real and imaginary parts"),

@@ -20,6 +20,7 @@ from ...array.array_types import ArrayType, is_array, unwrapped
 from ...core.records import ConversionError
 from ...core.registry import library_named
 from ...core.table import OBSERVERS, notify_copy
+from ...ndarrays import canonical
 from .state import NARROWED
 
 
@@ -114,7 +115,7 @@ def call_back(name: str, function: Callable[..., Any], like: Any, arrays: Any) -
     expected = ", ".join(f"{x.dtype} {x.shape}" for x in wanted)
 
     def on_host(*arrays: Any) -> list[np.ndarray]:
-        found = [np.asarray(x) for x in jax.tree.leaves(function(*arrays))]
+        found = [canonical(np.asarray(x)) for x in jax.tree.leaves(function(*arrays))]
         if [(x.shape, x.dtype) for x in found] != [(x.shape, x.dtype) for x in wanted]:
             returned = ", ".join(f"{x.dtype} {x.shape}" for x in found) or "nothing"
             raise ConversionError(f"{name} returned {returned}; callback= describes {expected}")

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...array.indexing import axes_of, booleans_as_masks
+from ...ndarrays import canonical
 
 
 def get(native: Any, key: Any) -> Any:
@@ -54,8 +55,8 @@ def _of_index(error: ValueError) -> Exception:
 def _own(key: Any) -> Any:
     """Copy the NumPy arrays of an index: JAX reads them later, when they may have changed."""
     if isinstance(key, tuple):
-        return tuple([part.copy() if isinstance(part, np.ndarray) else part for part in key])
-    return key.copy() if isinstance(key, np.ndarray) else key
+        return tuple(map(_own, key))
+    return canonical(key.copy()) if isinstance(key, np.ndarray) else key
 
 
 def check_bounds(shape: tuple[int, ...], key: Any) -> None:

@@ -11,7 +11,7 @@ from ...array.library_array import LibraryArray
 from ...core.records import ConversionError
 from ...core.registry import own_library
 from ...core.table import OBSERVERS, notify_copy
-from ...ndarrays import CHARS
+from ...ndarrays import CHARS, canonical
 from ...xp.namespace import defer_namespace
 
 
@@ -35,6 +35,8 @@ def _set(
         if OBSERVERS:
             notify_copy("it overlaps what is written", own_library("numpy").describe(value))
         value = value.copy()
+    if isinstance(value, numpy.ndarray):
+        value = canonical(value, native.dtype)
     if key.__class__ is not slice and key.__class__ is not int:
         key = _apart(native, key)
     try:

@@ -15,13 +15,7 @@ import numpy as np
 
 from ... import dlpack
 from ...core.library import Computing, Library, Routing, array_itself, deferred
-from ...core.records import (
-    NO_DTYPE,
-    Accepts,
-    Edge,
-    TensorInfo,
-    described_key,
-)
+from ...core.records import NO_DTYPE, Accepts, Edge, TensorInfo, described_key
 from ...core.registry import RECORDS
 from ...dlpack import CPU, DataType, DeviceType
 from ...layout import SMALL, Memory, in_bytes, in_elements
@@ -31,6 +25,7 @@ from ...ndarrays import (
     NATIVE,
     PLAIN,
     address_of,
+    canonical,
     dlpack_dtype,
     extended_dtype,
     numpy_dtype,
@@ -136,7 +131,7 @@ class _Computing(Computing):
 
     def assign(self, dst: np.ndarray, src: np.ndarray) -> None:
         try:
-            np.copyto(dst, src, casting="unsafe")
+            np.copyto(dst, canonical(src, dst.dtype), casting="unsafe")
         except TypeError:  # ml_dtypes only casts between float8 types through float32
             np.copyto(dst, src.astype(np.float32), casting="unsafe")
 

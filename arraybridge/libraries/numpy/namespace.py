@@ -8,6 +8,7 @@ import numpy
 from array_api_compat import numpy as xp
 
 from ...array.scalars import is_numeric
+from ...ndarrays import canonical
 from ...xp.asarray import from_dlpack, readable
 from ...xp.build import make_native_namespace
 from ...xp.corrections import finfo
@@ -33,6 +34,8 @@ MEANS = Means(
 
 def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     """Create an array of numbers in native byte order."""
+    if isinstance(obj, numpy.ndarray) and kwargs.get("dtype") is not None:
+        obj = canonical(obj, kwargs["dtype"])
     result = numpy.asarray(obj, copy=copy, **kwargs)
     if not is_numeric(result.dtype):
         raise TypeError(
@@ -42,6 +45,11 @@ def asarray(obj: Any, /, *, copy: bool | None = None, **kwargs: Any) -> Any:
     return readable(result, shared=copy is False)
 
 
+def astype(x: Any, dtype: Any, /, **kwargs: Any) -> Any:
+    """Cast, of booleans their truth."""
+    return xp.astype(canonical(x, dtype), dtype, **kwargs)
+
+
 def clip(x: Any, /, min: Any = None, max: Any = None, **kwargs: Any) -> Any:
     """Clip to bounds, which array_api_compat would write to if the elements are integers."""
     if x.dtype.kind in "iu":
@@ -49,9 +57,10 @@ def clip(x: Any, /, min: Any = None, max: Any = None, **kwargs: Any) -> Any:
     return xp.clip(x, min, max, **kwargs)
 
 
-CORRECTIONS = {
+CORRECTIONS: dict[str, Any] = {
     # Text, objects and times are refused: NumPy has more data types than the standard.
     "asarray": asarray,
+    "astype": astype,  # booleans become 0 and 1 in types of ml_dtypes, too
     # Copies what NumPy's own refuses, unless copy=False.
     "from_dlpack": from_dlpack("numpy"),
     # eps, max, min and smallest_normal are Python floats: numpy/numpy#26523 (closed: intended).

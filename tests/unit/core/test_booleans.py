@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import arraybridge as ab
+from arraybridge.ndarrays import numpy_dtype
 from tests.support.exporters import LegacyOnly
 from tests.support.optional import optional
 from tests.support.processes import python
@@ -58,7 +59,7 @@ def test_jax_counts_what_is_true(source, bits):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("target", ["mlx", "paddle", "tensorflow"])
+@pytest.mark.parametrize("target", ["mlx", "paddle", "tensorflow", "warp"])
 def test_others_that_compute_with_bytes(target):
     pytest.importorskip({"mlx": "mlx.core"}.get(target, target))
     python(f"""
@@ -70,6 +71,8 @@ def total(made):
     if {target!r} == "tensorflow":
         import tensorflow as tf
         return int(tf.reduce_sum(tf.cast(made, tf.int32)))
+    if {target!r} == "warp":
+        return int(made.numpy().view("u1").sum())
     return int(made.sum())
 for source in SOURCES:
     for bits in ([0, 1, 1, 0], [0, 1, 255, 128]):
@@ -81,8 +84,12 @@ if {target!r} == "paddle":
 """)
 
 
+X = np.array([0, 1, 255, 128], np.uint8).view(bool)
+ONE = np.array(255, np.uint8).view(bool)
+
+
 def test_every_call_of_arraybridge():
-    x = np.array([0, 1, 255, 128], np.uint8).view(bool)
+    x = X
     model = jax.numpy.ones(1)
     for made in (
         ab.asarray(x, like="jax"),
@@ -93,6 +100,74 @@ def test_every_call_of_arraybridge():
         ab.xp.jax.asarray(x).native,
     ):
         assert int(made.sum()) == 3
+    for made in (ab.convert(ONE, "jax"), ab.xp.jax.asarray([ONE, False]).native.sum()):
+        assert int(made) == 1
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint2"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_types_of_ml_dtypes(source, dtype):
+    made, xp = numpy_dtype(ab.DataType(dtype)), ab.xp.numpy
+    target = xp.zeros(4, dtype=made)
+    target[...] = xp.asarray(X)
+
+    def x():
+        return SOURCES[source](X)
+
+    found = [
+        *(ab.convert(x(), "numpy", dtype=dtype, casting=how) for how in ("unsafe", "same_value")),
+        ab.convert(x(), "numpy", dtype=dtype, order="F", casting="unsafe"),
+        ab.tree.convert([X], "numpy", dtype=dtype, casting="unsafe")[0],
+        *(ab.asarray(y, like="numpy", dtype=dtype, casting="unsafe") for y in (x(), [X], [X, X])),
+        ab.convert(np.tile(X, 10000), "numpy", dtype=dtype, casting="unsafe"),
+        xp.asarray(X, dtype=made).native,
+        xp.asarray([X], dtype=made).native,
+        xp.astype(xp.asarray(X), made).native,
+        target.native,
+    ]
+    for y in found:
+        assert (y.dtype, {*y.astype(float).reshape(-1)}) == (made, {0.0, 1.0})
+        assert (y.reshape(-1, 4)[:, 1:].astype(float) == 1).all()
+    if dtype != "int4" and dtype != "uint2":
+        assert ab.convert(x(), "torch", dtype=dtype, casting="unsafe").tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_results_of_callbacks(library):
+    like = {"some": jax.ShapeDtypeStruct((4,), bool), "one": jax.ShapeDtypeStruct((), bool)}
+    result = {"some": SOURCES[library](X.copy()), "one": SOURCES[library](ONE)}
+
+    def count(x):
+        made = ab.adapt(library, callback=like)(lambda x: result)(x)
+        return jax.numpy.sum(made["some"]) + made["one"]
+
+    assert int(jax.jit(count)(jax.numpy.ones(4))) == 4
+    assert jax.jit(jax.vmap(count))(jax.numpy.ones((2, 4))).tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_masks_by_which_elements_are_written(name):
+    xp = getattr(ab.xp, name)
+    for shape, key in (
+        ((4,), X),
+        ((4, 2), X),
+        ((2, 4), (slice(None), X)),
+        ((2, 2), X.reshape(2, 2)),
+        ((3,), ONE),
+        ((4,), [*X]),
+    ):
+        if key.__class__ is list and name == "jax":
+            continue  # JAX takes no lists
+        mask = np.zeros(shape, int)
+        mask[key] = 7
+        x = xp.zeros(shape, dtype=xp.int32)
+        x[key] = 7
+        assert np.array_equal(np.from_dlpack(x), mask)
+        assert np.array_equal(np.from_dlpack(x[key]), mask[key])
+    for value in ([*X], [ONE] * 4):
+        x = xp.zeros(4, dtype=xp.bool)
+        x[...] = value
+        assert int(xp.sum(x)) == np.count_nonzero(value)
 
 
 def test_numpy_and_pytorch_share_them():
