@@ -226,7 +226,7 @@ class CastCopy(NamedTuple):
                 faster.computing.assign(faster.wrap(block), faster.wrap(read))
                 return
         old = x if source is numpy else numpy.wrap(exported(source, x, info, briefly=True))
-        old, new = old.transpose(self.axes), numpy.wrap(block)
+        old, new = np.asarray(old).transpose(self.axes), numpy.wrap(block)
         if self.casting == "same_value":
             _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)
         else:

@@ -183,6 +183,7 @@ class NumPy(Library):
             from ...protocols.rejections import lost
 
             refused = lost(x)
+            x = np.asarray(x)  # whose shape and flags are its memory's
         dtype = x.dtype
         if not dtype.isnative:
             dtype = dtype.newbyteorder("=")
@@ -245,6 +246,7 @@ class NumPy(Library):
         return result if plain else result.view(dtype)
 
     def resolve(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x)  # a subclass may have its own methods
         return x.astype(x.dtype.newbyteorder("="), order="C")
 
     def copy(self, x: np.ndarray) -> np.ndarray | None:

@@ -188,3 +188,37 @@ def test_a_scalar_of_numpy_has_no_memory_to_share(to):
         assert float(ab.convert(x, to)) == float(x)
         assert ab.from_dlpack(x).library == ab.inspect(x).library == "numpy"
         assert type(ab.contiguous(x)) is np.ndarray
+
+
+OWN = {
+    "astype": lambda x, *args, **keywords: np.zeros(3),
+    "copy": lambda x, *args, **keywords: np.zeros(3),
+    "dtype": property(lambda x: np.dtype("int64")),
+    "flags": property(lambda x: np.zeros(3).flags),
+    "shape": property(lambda x: (7,)),
+    "strides": property(lambda x: (800,)),
+    "transpose": lambda x, *args: np.zeros(3),
+    "view": lambda x, *args: np.zeros(3),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_subclass_of_numpys_is_its_memory(name):
+    """Whatever shape, flags or methods its class has."""
+    cls = type("Own", (np.ndarray,), {name: OWN[name]})
+    fixed = np.array([1.0, 2, 3])
+    fixed.flags.writeable = False
+    for x in (
+        np.array([1.0, 2, 3]),
+        fixed,
+        np.array([1, 2, 3], ">f8"),
+        np.array([3.0, 2, 1])[::-1],
+    ):
+        for options in ({}, {"copy": True}, {"dtype": "float32"}, {"order": "F"}):
+            made = ab.convert(np.ndarray.view(x, cls), "torch", **options)
+            assert made.tolist() == [1, 2, 3]
+            assert made.is_floating_point()
+        ab.convert(np.ndarray.view(x, cls), "torch").add_(1)
+    assert fixed.tolist() == [1, 2, 3]
+    with pytest.raises(ab.ConversionError, match="read-only"):
+        ab.copyto(np.ndarray.view(fixed, cls), np.zeros(3))
