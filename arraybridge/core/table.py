@@ -79,7 +79,7 @@ class Entry:
         self.runs: dict[Hashable, Callable[[Any], Any]] = {}
         self.sign = _signer(source, target, request)
         self.describe: Callable[[Any], TensorInfo] = source.describe
-        if target.accepts.canonical_booleans and not source.accepts.canonical_booleans:
+        if target.accepts.canonical_booleans and source is not target:
             self.sign = _with_booleans(self.sign, source)
             self.describe = partial(described_with_booleans, source)
         self.convert = run_of(self.sign, self.runs, self.new, self.failed)

@@ -48,6 +48,7 @@ class OnnxRuntime(Library):
             for dtype in _dlpack_dtypes.values()
         ),
         strides="c",
+        canonical_booleans=True,
         remedies=dict.fromkeys(
             ("complex32", "complex64", "complex128"),
             "pass its real and imaginary parts, a view with a last axis of 2",

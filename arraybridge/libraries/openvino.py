@@ -43,6 +43,7 @@ class OpenVINO(Library):
         tested="2026.4.1",
         dtypes=frozenset(_TYPES),
         strides="c",
+        canonical_booleans=True,
         remedies=dict.fromkeys(
             ("complex32", "complex64", "complex128"),
             "pass its real and imaginary parts, a view with a last axis of 2",

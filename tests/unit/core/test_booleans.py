@@ -59,7 +59,9 @@ def test_jax_counts_what_is_true(source, bits):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("target", ["mlx", "paddle", "tensorflow", "warp"])
+@pytest.mark.parametrize(
+    "target", ["mlx", "onnxruntime", "openvino", "paddle", "tensorflow", "warp"]
+)
 def test_others_that_compute_with_bytes(target):
     pytest.importorskip({"mlx": "mlx.core"}.get(target, target))
     python(f"""
@@ -71,12 +73,18 @@ def total(made):
     if {target!r} == "tensorflow":
         import tensorflow as tf
         return int(tf.reduce_sum(tf.cast(made, tf.int32)))
-    if {target!r} == "warp":
-        return int(made.numpy().view("u1").sum())
+    if {target!r} in ("onnxruntime", "openvino", "warp"):
+        return int(ab.convert(made, "numpy").view("u1").sum())
     return int(made.sum())
 for source in SOURCES:
     for bits in ([0, 1, 1, 0], [0, 1, 255, 128]):
         check({target!r}, source, np.array(bits, np.uint8), total)
+if {target!r} == "warp":
+    import warp
+    assert int(ab.convert(warp.array(X, device="cpu"), "jax").sum()) == 3
+if {target!r} == "openvino":
+    import openvino
+    assert int(ab.convert(openvino.Tensor(X.copy(), shared_memory=True), "jax").sum()) == 3
 if {target!r} == "paddle":
     out = ab.convert(np.zeros(4, bool), "paddle")
     ab.copyto(out, np.array([0, 2, 255, 1], np.uint8).view(bool))
