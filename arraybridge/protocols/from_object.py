@@ -123,7 +123,7 @@ def _asked(
     told = [] if looking is None else looking
     if isinstance(x, np.generic):  # a number, of which each look makes an array
         number = np.asarray(x)
-        return _made_anew(number) if shared else (number, library_named("numpy"))
+        return _made_anew(number) if shared or to else (number, library_named("numpy"))
     if own(x, "__dlpack__"):
         _guard(x)
         try:
