@@ -346,8 +346,9 @@ class Array(ArrayObject):
             info = self.info
         except ConversionError as error:  # consumers probe attributes
             raise AttributeError(f"no __cuda_array_interface__: {error}") from error
-        if info.device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED) or info.refused:
-            raise AttributeError(f"no __cuda_array_interface__ for an array on {info.device}")
+        if info.refused or info.device.type not in (DeviceType.CUDA, DeviceType.CUDA_MANAGED):
+            why = f": {info.refused}" if info.refused else f" for an array on {info.device}"
+            raise AttributeError(f"no __cuda_array_interface__{why}")
         from ..protocols.cuda_array_interface import interface_of
 
         # Stream 1, the legacy default: the export has made it wait for the data.

@@ -10,7 +10,6 @@ from torch.autograd import forward_ad
 
 from ...core.records import ConversionError
 from ...core.registry import TypeCache, package_of
-from ...protocols.rejections import lost
 
 modes = torch._C._len_torch_dispatch_stack
 level = torch._C._functorch.maybe_current_level  # None outside torch.func's functions
@@ -64,8 +63,11 @@ def no_memory(x: torch.Tensor) -> str | None:
     """Return why a tensor is not one dense block of memory, or None."""
     if x.layout is not torch.strided:
         return f"a {x.layout} tensor is not dense memory: pass x.to_dense()"
-    plain = type(x) in (torch.Tensor, torch.nn.Parameter)
-    return None if plain else _CLASSES[type(x)] or lost(x)
+    if type(x) in (torch.Tensor, torch.nn.Parameter):
+        return None
+    from ...protocols.rejections import lost  # which a first view does not need
+
+    return _CLASSES[type(x)] or lost(x)
 
 
 def _not_its_memory(cls: type) -> str | None:

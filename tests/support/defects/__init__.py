@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import ml_dtypes
 import numpy
 
 from arraybridge.xp.corrections import COMPARISONS
@@ -47,6 +48,7 @@ NUMPY: dict[str, Probe] = {
     "asarray": lambda xp: not raises(lambda: xp.asarray(numpy.asarray(["text"])), TypeError),
     "from_dlpack": lambda xp: raises(lambda: xp.from_dlpack(numpy.ones(1, ">f8"))),
     "finfo": lambda xp: type(xp.finfo(xp.float32).eps) is not float,
+    "astype": lambda xp: xp.astype(numpy.uint8([9]).view(bool), ml_dtypes.bfloat16)[0] != 1,
     "clip": lambda xp: raises(lambda: xp.clip(numpy.arange(2), numpy.broadcast_to(1, 2))),
     "floor_divide": lambda xp: not xp.isinf(xp.floor_divide(xp.asarray(xp.inf), xp.asarray(1.0))),
     "expm1": lambda xp: bool(xp.expm1(xp.asarray(complex(-xp.inf, xp.inf))) != -1),
