@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import arraybridge as ab
+from arraybridge.core.registry import forget
 from arraybridge.dlpack import CPU, DataType
 from tests.support.optional import installed, needs, optional
 from tests.support.processes import python
@@ -113,6 +114,7 @@ def explained(x, to, **terms):
 
 def check(make):
     """Every call refuses the array, with the words of a plain conversion to another library."""
+    forget()  # what other tests converted: a remembered conversion fails before it is refused
     with pytest.raises(ab.ConversionError) as caught:
         ab.convert(make(), "numpy")
     assert caught.value.__context__ is None  # refused as planned, not because something failed

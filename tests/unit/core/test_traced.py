@@ -51,7 +51,13 @@ TRACED = {
 }
 
 
-@pytest.mark.parametrize("case", TRACED)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=() if case.startswith("jax") else pytest.mark.heavy)
+        for case in TRACED
+    ],
+)
 def test_traced_arrays_of_the_own_library(case):
     name = case.partition(" ")[0]
     if not installed(name):
@@ -120,6 +126,7 @@ def test_keys_of_random_numbers_pass_unchanged():
         ab.convert(key, "numpy")
 
 
+@pytest.mark.heavy
 @needs("mlx")
 def test_gradients_of_mlx_pass_its_cast():
     import mlx.core as mx
