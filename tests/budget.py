@@ -55,12 +55,12 @@ ROOMS = {
     "tests/unit/array": 883,
     "tests/unit/audit": 319,
     "tests/unit/cli": 206,
-    "tests/unit/core": 3_413,
+    "tests/unit/core": 3_422,
     "tests/unit/dlpack": 1_269,
     "tests/unit/kernels": 969,
     "tests/unit/native": 996,
     "tests/unit/protocols": 384,
-    "tests/unit/xp": 1_945,
+    "tests/unit/xp": 1_950,
 }  # fmt: skip
 
 

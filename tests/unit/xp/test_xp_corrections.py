@@ -6,6 +6,8 @@ A test that says "delete the entry" is the news that upstream has mended somethi
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,15 +20,18 @@ from tests.support.namespaces import corrections_of, installed
 
 pytestmark = pytest.mark.usefixtures("x64")
 
+PINS = (Path(__file__).parents[3] / "requirements" / "pins.txt").read_text()
 ENTRIES = [(library, name) for library in installed() for name in corrections_of(library)]
 
 
 @pytest.mark.parametrize(("library", "name"), ENTRIES)
 def test_is_needed_and_right(library: str, name: str) -> None:
     probe = probes_of(library)[name]
-    assert shows(probe, import_module(UNDERNEATH[library])), (
-        f"delete the entry {name!r} of the corrections of {library}: it is right by itself"
-    )
+    if not shows(probe, import_module(UNDERNEATH[library])):
+        installed = version(library).partition("+")[0]
+        if f"{library}=={installed}" not in PINS:
+            pytest.skip(f"{library} {installed}, newer than the pinned one, has mended it")
+        pytest.fail(f"delete the entry {name!r} of the corrections of {library}: it is mended")
     assert not shows(probe, library_named(library).computing.native_namespace())
 
 
