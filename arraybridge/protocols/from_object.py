@@ -55,7 +55,7 @@ class Protocol(Library):
 
     def export(self, x: ManagedTensor | TensorInfo, stream: int | None = None) -> ManagedTensor:
         if isinstance(x, TensorInfo):  # whose capsule the caller keeps
-            return on_memory(x, x)
+            return on_memory(x._replace(data=x.pointer, byte_offset=0), x)
         if hasattr(x, "ordered"):
             # While the legacy default stream is captured in a graph it cannot wait.
             from .cuda_array_interface import captures, order
