@@ -16,7 +16,7 @@ from . import chart, page
 from .results import heading, write
 
 #: In the order of RESULTS.md.
-SECTIONS = ("core", "calls", "wrapper", "contiguous", "allocated", "threads", "startup")
+SECTIONS = ("core", "calls", "wrapper", "sweep", "contiguous", "allocated", "threads", "startup")
 
 
 def run(module: str, *, quick: bool) -> str | None:

@@ -8,6 +8,10 @@ python -m benchmarks.allocated --only transpose    only layouts with that word i
 from __future__ import annotations
 
 import argparse
+import os
+
+# Else PyTorch's second thread spins on its core for 0.2 s after each of its copies, while we copy.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import arraybridge as ab
 
@@ -34,7 +38,7 @@ def report(*, only: str = "", rounds: int = 7) -> str:
         f"Goal: {LOOP_GOAL} of the limit if results are dropped.",
         "",
         "Measured: the same copies with a result allocated in the call. The limit is still the copy into a given buffer. The other libraries get fresh memory",
-        f"from the operating system for every result, and return it. Medians of {rounds} turns.",
+        f"from the operating system for every result, and return it. Medians of {rounds} turns, with ``OMP_WAIT_POLICY=passive``.",
         "",
         head(LIBRARIES, f"{THREADS} threads"),
         "",

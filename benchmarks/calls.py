@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from statistics import median
 
@@ -32,6 +33,7 @@ NEW_SHAPES = 6_000  # more than the cache of plans holds
 VIEW = {"ratio": 1.2, "ns": 2500}
 COPY = {"ratio": 2.5, "ns": 3000}
 JAX = {"ratio": 1.0}
+COPY_TO_JAX = {"ratio": 0.25}
 ASARRAY = {"ratio": 1.5}
 EXPORT = {"ratio": 1.0}
 TVM_FFI = {"ratio": 1.5}
@@ -76,9 +78,9 @@ def plain(of: Operands) -> Iterator[Case]:
     yield Case("NumPy to TVM-FFI", lambda: convert(x, "tvm_ffi"), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(x))
     yield Case("JAX to NumPy", lambda: convert(j, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(j), **JAX)
     yield Case("JAX to torch (copied: immutable)", lambda: convert(j, "torch"), "torch.from_dlpack (a writable view)", lambda: torch.from_dlpack(j), **JAX)
-    yield Case("NumPy to JAX (copied: writable)", lambda: convert(f, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(f), **JAX)
+    yield Case("NumPy to JAX (copied: writable)", lambda: convert(f, "jax"), "jax.dlpack.from_dlpack", lambda: to_jax(f), **COPY_TO_JAX)
     yield Case("NumPy to JAX (read-only and aligned)", lambda: convert(fixed, "jax"), "jax.dlpack.from_dlpack (of writable memory)", lambda: to_jax(aligned), **JAX)
-    yield Case("torch to JAX (copied: writable)", lambda: convert(g, "jax"), "jax.dlpack.from_dlpack (a view)", lambda: to_jax(g), **JAX)
+    yield Case("torch to JAX (copied: writable)", lambda: convert(g, "jax"), "jax.dlpack.from_dlpack (a view)", lambda: to_jax(g), **COPY_TO_JAX)
     yield Case("from_dlpack(torch)", lambda: wrap(t), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(t), 2.5)
     yield Case("from_dlpack(NumPy)", lambda: wrap(x), "tvm_ffi.from_dlpack", lambda: tvm_ffi.from_dlpack(x), 2.5)
 
@@ -134,14 +136,41 @@ def copies(of: Operands) -> Iterator[Case]:
     yield Case("NumPy to torch, foreign byte order", lambda: convert(swapped, "torch"), "torch.from_numpy(x.astype(float))", lambda: torch_of(swapped.astype(float)), **COPY)
     yield Case("NumPy to torch, copy=True", lambda: convert(x, "torch", copy=True), "torch.from_numpy(x.copy())", lambda: torch_of(x.copy()), **COPY)
     yield Case("NumPy to NumPy, copy=True", lambda: convert(x, "numpy", copy=True), "x.copy()", lambda: x.copy(), **COPY)
-    yield Case("torch to torch, copy=True", lambda: convert(t, "torch", copy=True), "tensor.clone()", lambda: t.clone(), **COPY)
+    yield Case("torch to torch, copy=True", lambda: convert(t, "torch", copy=True), "tensor.clone()", lambda: t.clone(), 1.8, 3000)
     yield Case("torch to torch, transposed, copy=True", lambda: convert(matrix.T, "torch", copy=True), "tensor.T.contiguous()", lambda: matrix.T.contiguous(), **COPY)
     yield Case("torch to NumPy, copy=True", lambda: convert(t, "numpy", copy=True), "tensor.clone().numpy()", lambda: t.clone().numpy(), **COPY)
-    yield Case("torch to NumPy, conjugate bit", lambda: convert(conj, "numpy"), "tensor.resolve_conj().numpy()", lambda: conj.resolve_conj().numpy(), **COPY)
+    yield Case("torch to NumPy, conjugate bit", lambda: convert(conj, "numpy"), "tensor.resolve_conj().numpy()", lambda: conj.resolve_conj().numpy(), 1.6, 3000)
     yield Case("torch to NumPy, negative bit", lambda: convert(neg, "numpy"), "tensor.resolve_neg().numpy()", lambda: neg.resolve_neg().numpy(), **COPY)
     yield Case("JAX to torch", lambda: convert(j, "torch"), "torch.from_numpy(np.array(x))", lambda: torch_of(np.array(j)), **COPY)
     yield Case("JAX to NumPy, copy=True", lambda: convert(j, "numpy", copy=True), "np.array(x)", lambda: np.array(j), **COPY)
-    yield Case("contiguous, a transposed 2 x 2 array", lambda: ab.contiguous(two), "np.ascontiguousarray", lambda: np.ascontiguousarray(two), 2)
+    yield Case("contiguous, a transposed 2 x 2 array", lambda: ab.contiguous(two), "np.ascontiguousarray", lambda: np.ascontiguousarray(two), 1.5)
+
+
+def by_hand(of: Operands) -> Iterator[Case]:
+    """What people write without arraybridge."""
+    convert, contiguous, t, x = ab.convert, ab.contiguous, of.tensor, of.array
+    dense, exported = of.matrix, tvm_ffi.from_dlpack(t)
+    square = np.ones((45, 45)).T
+    rows = np.ones((256, 258), np.float32)[:, 1:-1]
+    picture = np.ones((224, 224, 3), np.uint8).transpose(2, 0, 1)
+    fresh: list[torch.Tensor] = []  # one per call: the first view of a tensor pins its storage
+
+    def new(count: int = 4000) -> None:
+        fresh[:] = [torch.ones(COUNT) for _ in range(count)]
+
+    yield Case("NumPy to torch, by hand", lambda: convert(x, "torch"), "torch.from_numpy", lambda: torch.from_numpy(x), 1.3)
+    yield Case("torch to NumPy, by hand", lambda: convert(t, "numpy"), "tensor.numpy()", lambda: t.numpy(), 1.9)
+    yield Case("a fresh tensor to NumPy, by hand", lambda: convert(fresh.pop(), "numpy"), "tensor.numpy()", lambda: fresh.pop().numpy(), 2.0, setup=new)
+    yield Case("TVM-FFI to NumPy, by hand", lambda: convert(exported, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(exported), 2.0)
+    yield Case("explain, a tensor to NumPy", lambda: ab.explain(t, "numpy"), "np.from_dlpack", lambda: np.from_dlpack(t), 1.5)
+    yield Case("contiguous, a contiguous tensor", lambda: contiguous(dense), "tensor.contiguous()", lambda: dense.contiguous(), 6)
+    yield Case("contiguous, 45 x 45 float64 transposed (16 KB)", lambda: contiguous(square), "np.ascontiguousarray", lambda: np.ascontiguousarray(square), 1.1)
+    yield Case("contiguous, a slice of rows (256 KB)", lambda: contiguous(rows), "np.ascontiguousarray", lambda: np.ascontiguousarray(rows), 1.1)
+    yield Case("contiguous, a list of 32 pictures (147 KB each)", partial(pictures, contiguous, picture), "np.ascontiguousarray", partial(pictures, np.ascontiguousarray, picture), 0.15)
+
+
+def pictures(copy: Callable, picture: np.ndarray) -> list[np.ndarray]:
+    return [copy(picture) for _ in range(32)]
 
 
 def exports(of: Operands) -> Iterator[Case]:
@@ -181,9 +210,9 @@ def finding(of: Operands) -> Iterator[Case]:
         yield Case(f"namespace of three {many}", lambda n=native: namespace(n, n, n), "array_namespace", lambda n=native: compat(n, n, n), **NAMESPACES)
     yield Case("namespace of two Arrays", lambda: namespace(a, a), "array_namespace of tensors", lambda: compat(t, t), **NAMESPACES)
     yield Case("namespace of a tensor and a number", lambda: namespace(t, 1.0), "array_namespace", lambda: compat(t, 1.0), **NAMESPACES)
-    yield Case("adapt('numpy') of a function of one tensor", lambda: identity(t), by_hand, hand, **CALL)
+    yield Case("adapt('numpy') of a function of one tensor", lambda: identity(t), by_hand, hand, 2.0, 3500)
     yield Case("adapt('numpy') of a function of two tensors", lambda: first(t, t), by_hand, hand)
-    yield Case("unify(tensor, array)", lambda: ab.unify(t, x), "torch.from_numpy(array)", lambda: torch.from_numpy(x), **CALL)
+    yield Case("unify(tensor, array)", lambda: ab.unify(t, x), "torch.from_numpy(array)", lambda: torch.from_numpy(x), 1.2, 3500)
     yield Case("unify(array, tensor)", lambda: ab.unify(f, t), "tensor.numpy()", lambda: t.numpy(), **CALL)
     yield Case("unify(tensor, tensor)", lambda: ab.unify(t, t), "array_namespace", lambda: compat(t, t), **CALL)
 
@@ -221,6 +250,7 @@ SECTIONS: list[tuple[str, str, Callable[[Operands], Iterator[Case]]]] = [
         unseen,
     ),
     ("Small copies", "Compared with the same copy by hand.", copies),
+    ("By hand", "Compared with the shortest code without arraybridge.", by_hand),
     (
         "Arrays passed to libraries",
         "The compiled TVM-FFI function takes one TensorView and does nothing.",

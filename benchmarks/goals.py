@@ -17,6 +17,7 @@ class Case(NamedTuple):
     peer: Callable[[], object]
     ratio: float | None = None  # to the peer
     ns: float | None = None  # independent of the peer
+    setup: Callable[[], object] = lambda: None  # before each round, not measured
 
 
 class Found(NamedTuple):
@@ -44,8 +45,8 @@ def measure(cases: Iterable[Case], *, quick: bool = False) -> list[Found]:
     rounds, seconds = (3, 0.0005) if quick else (151, 0.001)
     found = []
     for case in cases:
-        case.ours(), case.peer()
-        found.append(Found(case, paired(case.ours, case.peer, rounds=rounds, seconds=seconds)))
+        pair = paired(case.ours, case.peer, rounds=rounds, seconds=seconds, setup=case.setup)
+        found.append(Found(case, pair))
     return found
 
 

@@ -20,11 +20,12 @@ class Pair(NamedTuple):
     least: float
 
 
-def paired(ours, peer, *, rounds: int = 15, seconds: float = 0.01) -> Pair:
-    """Time two callables turn by turn, ``rounds`` times about ``seconds`` each."""
-    timers = [timeit.Timer(ours), timeit.Timer(peer)]
+def paired(ours, peer, *, rounds: int = 15, seconds: float = 0.01, setup=lambda: None) -> Pair:
+    """Time two callables turn by turn, ``rounds`` times about ``seconds`` each, `setup` before each."""
+    timers = [timeit.Timer(ours, setup), timeit.Timer(peer, setup)]
     numbers = []
     for timer in timers:
+        timer.timeit(1)
         number, took = 1, timer.timeit(1)
         while took < seconds / 4:
             number *= 4
