@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 def _cpu(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:
     for name, made in cpu_plans(item_sizes):
         there = loader.is_stored(made.kernel)
-        if loader.load(made.kernel) is None:
+        if loader.address(made.kernel) is None or loader.nest(made.kernel) is None:
             raise ImportError(loader.unavailable())
         kept = there or loader.is_stored(made.kernel)
         yield f"{made.kernel.kind} ({name})", THERE if there else COMPILED if kept else LOST

@@ -1,9 +1,9 @@
 /* The thread pool of the CPU kernels, and their flat copy.
  *
- * A job is a number of slices. Free threads, including the caller, take the next one. The caller
- * starts at once, and only waits for threads that have started. If another caller has the pool, it
- * does the whole job. The threads never take the GIL, which would delay them while another thread
- * computes; they live until the process ends.
+ * A job is a number of slices, ranges of a nest's blocks (kernels/cpu/loops.py). Free threads,
+ * including the caller, take the next one. The caller starts at once, and only waits for threads
+ * that have started. If another caller has the pool, it does the whole job. The threads never take
+ * the GIL, which would delay them while another thread computes; they live until the process ends.
  */
 #include "native.h"
 #include <pthread.h>
@@ -19,8 +19,10 @@
 /* STACK: kernels have scratch buffers there; musl's default is 128 KB, macOS's 512 KB. */
 enum { LINE = 64, STACK = 4 << 20 };
 
+typedef void Nest(int64_t record, int64_t dst, int64_t src, int64_t start, int64_t stop);
+
 typedef struct Job {
-    long long kernel, records, stride, count; /* addresses are integers */
+    long long nest, record, dst, src, blocks, count; /* addresses are integers */
     _Alignas(LINE) atomic_llong next; /* on a separate cache line: every thread writes it */
 } Job;
 
@@ -38,9 +40,12 @@ static struct Pool {
 
 static void drain(Job *job)
 {
-    void (*kernel)(int64_t) = (void (*)(int64_t))(intptr_t)job->kernel;
-    for (int64_t i; (i = atomic_fetch_add(&job->next, 1)) < job->count;)
-        kernel(job->records + i * job->stride);
+    Nest *nest = (Nest *)(intptr_t)job->nest;
+    int64_t each = job->blocks / job->count, more = job->blocks % job->count;
+    for (int64_t i; (i = atomic_fetch_add(&job->next, 1)) < job->count;) {
+        int64_t start = i * each + (i < more ? i : more);
+        nest(job->record, job->dst, job->src, start, start + each + (i < more));
+    }
 }
 
 /* A thread of the pool. */
@@ -112,35 +117,43 @@ static void run(Job *job, int64_t threads)
     atomic_store(&pool.busy, 0);
 }
 
-/* The flat copy: a record has the addresses to and from, bytes, and whether to bypass the cache. */
-static void copy(int64_t record)
+/* The flat copy, as a nest whose blocks are lines of the destination, after a part of one: a record
+ * has the bytes, and whether to bypass the cache. */
+static void copy(int64_t record, int64_t to, int64_t from, int64_t start, int64_t stop)
 {
     const int64_t *run = (const int64_t *)(intptr_t)record;
-    char *dst = (char *)(intptr_t)run[0];
-    const char *src = (const char *)(intptr_t)run[1];
-    int64_t at = 0, nbytes = run[2];
+    int64_t head = -(uint64_t)to % LINE, at = start ? start * LINE + head : 0;
+    int64_t end = stop * LINE + head < run[0] ? stop * LINE + head : run[0];
+    char *dst = (char *)(intptr_t)to;
+    const char *src = (const char *)(intptr_t)from;
+    if (at >= end)
+        return;
 #ifdef __SSE2__
-    if (run[3]) {
-        int64_t before = -(uint64_t)run[0] % LINE;
-        at = before < nbytes ? before : nbytes;
-        memcpy(dst, src, at);
-        for (int64_t size = sizeof(__m128i); at + size <= nbytes; at += size)
+    if (run[1]) {
+        int64_t before = start ? 0 : head < end ? head : end;
+        memcpy(dst + at, src + at, before);
+        at += before;
+        for (int64_t size = sizeof(__m128i); at + size <= end; at += size)
             _mm_stream_si128((__m128i *)(dst + at), _mm_loadu_si128((const __m128i *)(src + at)));
         _mm_sfence(); /* make them visible before later writes */
     }
 #endif
-    memcpy(dst + at, src + at, nbytes - at);
+    memcpy(dst + at, src + at, end - at);
 }
 
 static PyObject *call_slices(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Job job = {0};
     long long threads;
-    if (!PyArg_ParseTuple(args, "LLLLL", &job.kernel, &job.records, &job.stride, &job.count,
-                          &threads))
+    if (!PyArg_ParseTuple(args, "LLLLLLL", &job.nest, &job.record, &job.dst, &job.src, &job.blocks,
+                          &job.count, &threads))
         return NULL;
-    if (!job.kernel)
-        job.kernel = (intptr_t)copy;
+    if (!job.nest)
+        job.nest = (intptr_t)copy;
+    if (job.count > job.blocks)
+        job.count = job.blocks;
+    if (job.count < 1)
+        Py_RETURN_NONE;
     Py_BEGIN_ALLOW_THREADS
     run(&job, threads);
     Py_END_ALLOW_THREADS
@@ -149,5 +162,5 @@ static PyObject *call_slices(PyObject *Py_UNUSED(module), PyObject *args)
 
 PyMethodDef ab_threads_methods[] = {
     {"call_slices", call_slices, METH_VARARGS,
-     "call_slices(kernel, records, stride, count, threads); kernel 0 is the flat copy."},
+     "call_slices(nest, record, dst, src, blocks, count, threads); nest 0 is the flat copy."},
     {0}};

@@ -23,7 +23,6 @@ import numpy as np
 
 from arraybridge.kernels.cpu import SMALL, loader, plan, pool
 from arraybridge.kernels.cpu.plan_types import STREAM_MIN_BYTES, Plan
-from arraybridge.kernels.cpu.slices import slices
 from arraybridge.layout import Canonical, Memory, canonical
 
 #: The least bytes of a run that several threads copy, past the cache like every streamed result. A
@@ -139,36 +138,20 @@ def copy_planned(dst: int, src: int, made: Plan) -> bool:
     The addresses must be those that the plan was made for. False if the kernel is unavailable; see
     ``loader.unavailable``.
     """
-    kernel = loader.load(made.kernel)
-    if kernel is None:
+    inner, nest = loader.address(made.kernel), loader.nest(made.kernel)
+    if inner is None or nest is None:
         return False
     count = 1
-    if made.nbytes > SINGLE_THREAD_MAX_BYTES:
+    if made.nbytes > SINGLE_THREAD_MAX_BYTES and not made.whole:
         threads = pool.get_num_threads()
         if threads > 1:
             count = min(made.nbytes // MIN_SLICE_BYTES, SLICES_PER_THREAD * threads)
-    records, length, parts = _slices(made, count)
-    records = records[:]  # a copy, as a kernel counts in its record
-    for at in range(0, len(records), length):
-        records[at] += dst
-        records[at + 1] += src
-    address = records.buffer_info()[0]
-    if parts == 1:
-        kernel.call(address)
-    else:
-        pool.run(kernel.address, address, 8 * length, parts)
+    record, blocks = _record(made, inner)
+    dst, src = dst + made.dst_offset, src + made.src_offset
+    pool.run(nest, record.buffer_info()[0], dst, src, blocks, count)
     return True
 
 
 @lru_cache(1024)
-def _slices(made: Plan, count: int) -> tuple[array[int], int, int]:
-    """Return the records of a plan's slices for address 0, the words of each, and their number.
-
-    Cached, as cutting takes 30 µs, and three times as long after a large copy has filled the CPU's
-    caches.
-    """
-    parts = slices(made, 0, 0, count)
-    records = array("q")
-    for part in parts:
-        records.extend(part)
-    return records, len(parts[0]), len(parts)
+def _record(made: Plan, inner: int) -> tuple[array[int], int]:
+    return made.record(inner), made.blocks

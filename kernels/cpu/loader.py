@@ -1,19 +1,18 @@
 """Load each kernel once per process: from the disk cache, or compiled by Numba.
 
-Numba compiles a kernel once; the object code is stored in a file (`disk`) and linked into later
-processes by llvmlite, without Numba. It calls only the C library's ``memcpy`` and the like, which
-is checked before it is stored. Linked code stays until the process ends: threads may run it after
-the last Python object is gone.
+The nests (`loops`) are compiled by Numba, the inner kernels (`microkernels`) by LLVM alone. The
+object code is stored in a file (`disk`) and linked into later processes by llvmlite, without Numba.
+It calls only the C library's ``memcpy`` and the like, which is checked before it is stored. Linked
+code stays until the process ends: threads may run it after the last Python object is gone.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
-from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from platform import machine
+from typing import Any
 
 from arraybridge.kernels import disk
 from arraybridge.kernels.cpu.plan_types import Key
@@ -22,23 +21,21 @@ _ENTRY = "arraybridge_kernel"
 _C_LIBRARY = ("memcpy", "memmove", "memset", "llvm.")  # what object code may call: names begin so
 
 
-class Kernel(NamedTuple):
-    """A compiled kernel, ready to run; the code stays until the process ends."""
-
-    address: int  # of a ``void(int64)`` that takes the address of a record
-    call: Callable[[int], None]  # calls it without the GIL
-
-
-_kernels: dict[Key, Kernel] = {}
+_addresses: dict[Key, int] = {}
 _loading = threading.RLock()
 #: Whether the user has switched compiled code for copies off.
 SWITCHED_OFF = os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0")
 _unavailable = "ARRAYBRIDGE_NO_KERNELS is set" if SWITCHED_OFF else None
 
 
-def load(key: Key) -> Kernel | None:
-    """Return a kernel; None if it cannot be loaded: see `unavailable`."""
-    return _kernels.get(key) or _load(key)
+def address(key: Key) -> int | None:
+    """Return the address of an inner kernel; None if it cannot be loaded: see `unavailable`."""
+    return _addresses.get(key) or _load(key)
+
+
+def nest(key: Key) -> int | None:
+    """Return the address of the nest that calls an inner kernel; None as for `address`."""
+    return address(Key("nest", parts=key.kind == "merge", vector=key.vector))
 
 
 def unavailable() -> str | None:
@@ -54,49 +51,42 @@ def is_stored(key: Key) -> bool:
     return disk.read(_path(key)) is not None
 
 
-def _load(key: Key) -> Kernel | None:
+def _load(key: Key) -> int | None:
     global _unavailable
     with _loading:
         try:
-            if key not in _kernels and _unavailable is None:  # another thread may have loaded it
-                _kernels[key] = _found(key) or _made(key)
+            if key not in _addresses and _unavailable is None:  # another thread may have loaded it
+                _addresses[key] = _found(key) or _made(key)
         except Exception as error:
             # For example NumPy is too new for Numba, LLVM lacks memory under a limit, or an
             # interrupted import has left incomplete modules.
             missing = isinstance(error, ImportError)
             what = "Numba cannot be imported" if missing else "Numba or LLVM does not work"
             _unavailable = f"{what}: {type(error).__name__}: {error}"
-    return _kernels.get(key)
+    return _addresses.get(key)
 
 
-def _found(key: Key) -> Kernel | None:
-    """Load a kernel from the disk cache."""
+def _found(key: Key) -> int:
+    """Load a kernel from the disk cache; 0 if it is not there."""
     code = disk.read(_path(key))
     try:
-        address = 0 if code is None else _linked(code)
+        return 0 if code is None else _linked(code)
     except RuntimeError:  # LLVM: not an object file
-        return None
-    return _kernel(address) if address else None
+        return 0
 
 
-def _made(key: Key) -> Kernel:
+def _made(key: Key) -> int:
     """Compile a kernel and store it; ImportError without Numba."""
-    from numba import config
+    from arraybridge.kernels.cpu import loops, microkernels
 
-    disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0  # NUMBA_DISABLE_JIT is for user code
-    try:
-        from arraybridge.kernels.cpu import loops
-
-        function = loops.compiled(*key)
-    finally:
-        config.DISABLE_JIT = disabled
-    code = _object_code(function.inspect_llvm(), function.native_name)
-    disk.write(_path(key), code)
-    return _kernel(_linked(code))
-
-
-def _kernel(address: int) -> Kernel:
-    return Kernel(address, ctypes.CFUNCTYPE(None, ctypes.c_int64)(address))
+    if key.kind == "nest":
+        x86 = machine().lower() in ("x86_64", "amd64", "i386", "i686")
+        code = loops.nest_code(key.vector, x86=x86, merging=bool(key.parts))
+    else:
+        code = microkernels.inner_code(key)
+    compiled = _object_code(*code)
+    disk.write(_path(key), compiled)
+    return _linked(compiled)
 
 
 def _linked(code: bytes) -> int:
@@ -117,11 +107,11 @@ def _linked(code: bytes) -> int:
 
 
 def _object_code(ir: str, function: str) -> bytes:
-    """Compile the IR of a ``numba.cfunc`` to object code that does not need Numba.
+    """Compile LLVM IR to object code that does not need Numba.
 
-    `function` is its function with the C calling convention. Numba adds calls to report an
-    exception, but a kernel raises none: LLVM removes them once all other functions are internal to
-    the module. RuntimeError if the code still calls functions other than the C library's.
+    `function` is what is called. Numba adds calls to report an exception, but a nest raises none:
+    LLVM removes them once all other functions are internal to the module. RuntimeError if the code
+    still calls functions other than the C library's.
     """
     llvm = _llvm()
     module = llvm.parse_assembly(ir)

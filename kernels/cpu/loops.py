@@ -1,12 +1,13 @@
-"""The loop nest around an inner kernel, which `compiled` compiles.
+"""The loop nest around the inner kernels, which `nest_code` compiles.
 
-Importing this module imports Numba. A kernel is called with the address of one record (see
-``plan_types.NEST``). It depends on neither dtype nor rank, so a process only compiles a few.
+Importing this module imports Numba. The nest is a C function that native threads call without the
+GIL::
 
-A kernel is a C function (``numba.cfunc``), called through ctypes or from native threads without the
-GIL. Compared with ``numba.njit(nogil=True)`` that avoids Numba's dispatcher and Python wrapper,
-gives an address that any thread or C library can call, and works under ``NUMBA_DISABLE_JIT=1``,
-which people set to debug their own code.
+    void nest(int64 record, int64 dst, int64 src, int64 start, int64 stop)
+
+It copies the blocks from `start` on and before `stop` of a layout, in the order of its loops. The
+record (see ``plan_types.NEST``) has everything else, with the address of the inner kernel. It is
+only read, so that any number of threads may use one.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from inspect import signature
 from typing import Any
 
 from llvmlite import ir
-from numba import cfunc, types
+from numba import cfunc, config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from arraybridge.kernels.cpu.microkernels import EMIT, Block, emit_lines, emit_part
-from arraybridge.kernels.cpu.plan_types import LINE, NEST, SCRATCH, Key
+from arraybridge.kernels.cpu.microkernels import INNER, emit_lines, emit_part
+from arraybridge.kernels.cpu.plan_types import LINE, MOST_OUTER, NEST, SCRATCH
 from arraybridge.kernels.cpu.shuffle import INT, Vectors
 
 _WORD = {name: 8 * place for place, name in enumerate(NEST)}
@@ -48,24 +49,34 @@ def _emits(result: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @_emits(types.int64)
 def word(builder: ir.IRBuilder, record: ir.Value, offset: ir.Value) -> ir.Value:
-    """Load a word of the record."""
+    """Load a word."""
     at = builder.add(record, offset)
     return builder.load(builder.inttoptr(at, INT.as_pointer()), align=8)
 
 
 @_emits(types.void)
 def set_word(builder: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
-    """Write a word of a record."""
+    """Write a word."""
     builder.store(value, builder.inttoptr(address, INT.as_pointer()), align=8)
 
 
 @_emits(types.int64)
-def _scratch(builder: ir.IRBuilder) -> ir.Value:
-    """Return the address of the block's buffer, on the stack."""
+def _on_stack(builder: ir.IRBuilder, nbytes: ir.Constant) -> ir.Value:
+    """Return the address of so many bytes on the stack."""
     with builder.goto_entry_block():
-        buffer = builder.alloca(ir.ArrayType(ir.IntType(8), SCRATCH))
-    buffer.align = 64
+        buffer = builder.alloca(ir.ArrayType(ir.IntType(8), nbytes.constant))
+    buffer.align = LINE
     return builder.ptrtoint(buffer, INT)
+
+
+@_emits(types.void)
+def _inner(
+    builder: ir.IRBuilder, address: ir.Value, out: ir.Value, src: ir.Value, rows: ir.Value,
+    rows_out: ir.Value, rows_src: ir.Value, cols: ir.Value, cols_out: ir.Value, cols_src: ir.Value,
+    item: ir.Value, part_src: ir.Value, stream: ir.Value,
+) -> None:  # fmt: skip
+    words = out, src, rows, rows_out, rows_src, cols, cols_out, cols_src, item, part_src, stream
+    builder.call(builder.inttoptr(address, INNER.as_pointer()), words)
 
 
 @_emits(types.int64)
@@ -91,28 +102,8 @@ def _move_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value) -> None:
     line.store(line.load(src), dst)
 
 
-@_emits(types.void)
-def _fence(builder: ir.IRBuilder) -> None:
-    """Order streamed stores before the store that signals them to another thread."""
-    if _is_x86():
-        kind = ir.FunctionType(ir.VoidType(), [])
-        fence = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
-        builder.call(fence, [])
-    else:
-        builder.fence("seq_cst")
-
-
-def _intrinsics(key: Key) -> tuple[Any, Any, Any]:
-    """Make the intrinsics of one kernel: the inner kernel, and moves from the scratch buffer."""
-
-    @_emits(types.void)
-    def inner(
-        builder: ir.IRBuilder, out: ir.Value, src: ir.Value, rows: ir.Value, rows_out: ir.Value,
-        rows_src: ir.Value, cols: ir.Value, cols_out: ir.Value, cols_src: ir.Value, item: ir.Value,
-        part_src: ir.Value, stream: ir.Value,
-    ) -> None:  # fmt: skip
-        words = out, src, rows, rows_out, rows_src, cols, cols_out, cols_src, item, part_src, stream
-        EMIT[key.kind](builder, Block(*words, key.width, key.parts, key.rows, key.vector))
+def _intrinsics(vector: int, x86: bool) -> tuple[Any, Any, Any]:
+    """Make the intrinsics that depend on the machine: moves from the buffer, and a fence."""
 
     @_emits(types.void)
     def whole_lines(
@@ -121,35 +112,44 @@ def _intrinsics(key: Key) -> tuple[Any, Any, Any]:
         streamed = builder.icmp_signed("!=", stream, ir.Constant(INT, 0))
         with builder.if_else(streamed, likely=True) as (then, otherwise):
             with then:
-                emit_lines(builder, dst, src, nbytes, key.vector)
+                emit_lines(builder, dst, src, nbytes, vector)
             with otherwise:
-                emit_lines(builder, dst, src, nbytes, key.vector, past=False)
+                emit_lines(builder, dst, src, nbytes, vector, past=False)
 
     @_emits(types.void)
     def part_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
-        emit_part(builder, dst, src, nbytes, key.vector)
+        emit_part(builder, dst, src, nbytes, vector)
 
-    return inner, whole_lines, part_line
+    @_emits(types.void)
+    def fence(builder: ir.IRBuilder) -> None:
+        """Order streamed stores before the store that signals them to another thread."""
+        if x86:
+            kind = ir.FunctionType(ir.VoidType(), [])
+            name = "llvm.x86.sse.sfence"
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [])
+        else:
+            builder.fence("seq_cst")
+
+    return whole_lines, part_line, fence
 
 
-def _is_x86() -> bool:
-    import llvmlite.binding
+def nest(vector: int, *, x86: bool, merging: bool) -> Callable[[int, int, int, int, int], None]:
+    """Return the Python function of a nest, for Numba to compile.
 
-    triple: str = llvmlite.binding.get_process_triple()
-    return triple.startswith(("x86_64", "i386", "i686"))
-
-
-def function(key: Key) -> Callable[[int], None]:
-    """Return the Python function of a kernel, for Numba to compile."""
-    inner, whole_lines, part_line = _intrinsics(key)
-    least_rows, least_cols = key.least_rows, key.least_cols
-    (DST, SRC, ITEM, STREAM, STAGED, JOINED, PART) = (_WORD[name] for name in NEST[:7])
+    `vector` is the bytes of the machine's vectors. `merging` is for kernels of the kind "merge",
+    which read several channels; the others are 3 % faster without that loop.
+    """
+    whole_lines, part_line, fence = _intrinsics(vector, x86)
+    (ADDRESS, LEAST_ROWS, LEAST_COLS, PARTS, ITEM, STREAM, STAGED, JOINED, PART) = (
+        _WORD[name] for name in NEST[:9]
+    )
     ROWS, PLANES, LEAVES, COLS = (_WORD[name] for name in ("rows", "planes", "leaves", "cols"))
-    PARTS = key.parts if key.kind == "merge" else 1
-    OUTER, AXES, AHEAD = _WORD["outer"], _AXES, _WORD["ahead"]
+    OUTER, AXES, AHEAD, COUNTERS = _WORD["outer"], _AXES, _WORD["ahead"], 8 * MOST_OUTER
 
-    def kernel(record: int) -> None:
-        dst, src, item = word(record, DST), word(record, SRC), word(record, ITEM)
+    def kernel(record: int, dst: int, src: int, start: int, stop: int) -> None:
+        inner, item = word(record, ADDRESS), word(record, ITEM)
+        least_rows, least_cols = word(record, LEAST_ROWS), word(record, LEAST_COLS)
+        parts = word(record, PARTS) if merging else 1
         stream, staged = word(record, STREAM), word(record, STAGED)
         joined, part_src = word(record, JOINED), word(record, PART)
         rows, rows_dst = word(record, ROWS), word(record, ROWS + 8)
@@ -161,139 +161,158 @@ def function(key: Key) -> Callable[[int], None]:
         leaves_src = word(record, LEAVES + 16)
         cols, cols_dst = word(record, COLS), word(record, COLS + 8)
         cols_src, cols_chunk = word(record, COLS + 16), word(record, COLS + 24)
-        ahead = word(record, AHEAD)
-        axes = record + AXES
+        ahead, outer = word(record, AHEAD), word(record, OUTER)
+        innermost = record + AXES + 24 * (outer - 1)
+        scratch, counters = _on_stack(SCRATCH), _on_stack(COUNTERS)
 
-        innermost = axes + 32 * (word(record, OUTER) - 1)
-        beyond = 0
-        if innermost >= axes:
-            beyond = word(innermost, 16)
-        scratch = _scratch()
-        while True:
-            row = 0
-            while row < rows:
-                row_count = rows - row
-                if row_count >= rows_chunk + least_rows:
-                    row_count = rows_chunk
-                plane = 0
-                while plane < planes:
-                    plane_count = min(planes_chunk, planes - plane)
-                    col = 0
-                    while col < cols:
-                        col_count = cols - col
-                        if col_count >= cols_chunk + least_cols:
-                            col_count = cols_chunk
-                        to = dst + row * rows_dst + plane * planes_dst + col * cols_dst
-                        source = src + row * rows_src + plane * planes_src + col * cols_src
-                        out = scratch + LINE if staged else to
-                        for i in range(plane_count):
-                            for j in range(leaves):
-                                inner(
-                                    out + i * planes_dst + j * leaves_dst,
-                                    source + i * planes_src + j * leaves_src,
-                                    row_count, rows_out, rows_src,
-                                    col_count, cols_dst, cols_src,
-                                    item, part_src, stream,
-                                )  # fmt: skip
-                        if staged:
-                            # Every run is written in whole lines: the rest of the last line waits
-                            # in front of the next part of the run.
-                            first = plane + col == 0
-                            last = (plane + plane_count == planes) & (col + col_count == cols)
-                            nbytes = plane_count * leaves * col_count * item
-                            runs = row_count
-                            if joined:
-                                nbytes *= row_count
-                                runs = 1
-                                first &= row == 0
-                                last &= row + row_count == rows
-                            # Meanwhile the next block is prefetched, a share after each piece.
-                            if col + col_count < cols:
-                                source += col_count * cols_src
-                            elif plane + plane_count < planes:
-                                source += plane_count * planes_src - col * cols_src
-                            elif row + row_count < rows:
-                                source += row_count * rows_src - col * cols_src
-                                source -= plane * planes_src
-                            else:
-                                source += beyond - col * cols_src - plane * planes_src
-                                source -= row * rows_src
-                            share = 0
-                            reach = max(row_count * rows_src, item)
-                            if abs(ahead * cols_src) <= LINE:
-                                reach = max(reach, LINE)
-                            if ahead:
-                                pieces = runs * ((nbytes >> 10) + 1)
-                                share = _quotient(plane_count * leaves * col_count, pieces) + 1
-                            i_asked = j_asked = col_asked = 0
-                            for i in range(runs):
-                                start = to + i * rows_dst
-                                stop = start + nbytes
-                                buffer = scratch + i * rows_out
-                                at = buffer + LINE
-                                if first:
-                                    head = min(-start & (LINE - 1), nbytes)
-                                    part_line(start, at, head)
-                                else:
-                                    head = -(start & (LINE - 1))
-                                start += head
-                                at += head
-                                while True:
-                                    piece = min(stop - start, 1024) & -LINE
-                                    whole_lines(start, at, piece, stream)
-                                    start += piece
-                                    at += piece
-                                    asked = 0
-                                    while asked < share:
-                                        line = source + col_asked * cols_src
-                                        line += i_asked * planes_src + j_asked * leaves_src
-                                        for _ in range(PARTS):
-                                            end = line + reach
-                                            at_line = line & -LINE
-                                            while at_line < end:
-                                                _prefetch(at_line)
-                                                at_line += LINE
-                                            line += part_src
-                                        asked += ahead
-                                        col_asked += ahead
-                                        if col_asked >= col_count:
-                                            col_asked = 0
-                                            j_asked += 1
-                                            if j_asked == leaves:
-                                                j_asked = 0
-                                                i_asked += 1
-                                                if i_asked == plane_count:
-                                                    share = 0
-                                    if stop - start < LINE:
-                                        break
-                                if last:
-                                    part_line(start, at, stop - start)
-                                elif stop > start:
-                                    _move_line(buffer, at + (stop - start) - LINE)
-                        col += col_count
-                    plane += plane_count
-                row += row_count
-            # Count up the outer axes, the last one fastest.
-            at = innermost
-            while at >= axes:
-                index = word(at, 24) + 1
-                if index < word(at, 0):
-                    set_word(at + 24, index)
-                    dst += word(at, 8)
-                    src += word(at, 16)
-                    break
-                set_word(at + 24, 0)
-                dst -= (index - 1) * word(at, 8)
-                src -= (index - 1) * word(at, 16)
-                at -= 32
-            if at < axes:
-                break
+        # The place of the first block, as the last chunk takes a rest of less than the least.
+        chunks = _quotient(cols - least_cols, cols_chunk) + 1
+        left = _quotient(start, chunks)
+        col = (start - left * chunks) * cols_chunk
+        chunks = _quotient(planes - 1, planes_chunk) + 1
+        rest = _quotient(left, chunks)
+        plane = (left - rest * chunks) * planes_chunk
+        chunks = _quotient(rows - least_rows, rows_chunk) + 1
+        left = _quotient(rest, chunks)
+        row = (rest - left * chunks) * rows_chunk
+        at = innermost
+        for counter in range(outer):
+            rest = _quotient(left, word(at, 0))
+            index = left - rest * word(at, 0)
+            set_word(counters + 8 * counter, index)
+            dst += index * word(at, 8)
+            src += index * word(at, 16)
+            left = rest
+            at -= 24
+
+        block, last = start, True
+        while block < stop:
+            row_count = rows - row
+            if row_count >= rows_chunk + least_rows:
+                row_count = rows_chunk
+            plane_count = min(planes_chunk, planes - plane)
+            col_count = cols - col
+            if col_count >= cols_chunk + least_cols:
+                col_count = cols_chunk
+            to = dst + row * rows_dst + plane * planes_dst + col * cols_dst
+            source = src + row * rows_src + plane * planes_src + col * cols_src
+            out = scratch + LINE if staged else to
+            for i in range(plane_count):
+                for j in range(leaves):
+                    _inner(
+                        inner,
+                        out + i * planes_dst + j * leaves_dst,
+                        source + i * planes_src + j * leaves_src,
+                        row_count, rows_out, rows_src,
+                        col_count, cols_dst, cols_src,
+                        item, part_src, stream,
+                    )  # fmt: skip
+            # Step to the next block. `first`, `last`: whether a run starts and ends in this one, or
+            # the part of it that is ours.
+            block += 1
+            first, last = last, block == stop
+            col += col_count
+            if col == cols:
+                col = 0
+                plane += plane_count
+                if plane == planes:
+                    plane = 0
+                    last |= not joined
+                    row += row_count
+                    if row == rows:
+                        row = 0
+                        last = True
+                        at = innermost
+                        for counter in range(outer):
+                            index = word(counters, 8 * counter) + 1
+                            dst += word(at, 8)
+                            src += word(at, 16)
+                            if index < word(at, 0):
+                                set_word(counters + 8 * counter, index)
+                                break
+                            set_word(counters + 8 * counter, 0)
+                            dst -= index * word(at, 8)
+                            src -= index * word(at, 16)
+                            at -= 24
+            if not staged:
+                continue
+            nbytes = plane_count * leaves * col_count * item
+            runs = row_count
+            if joined:
+                nbytes *= row_count
+                runs = 1
+            # A run is written in whole lines: the rest of the last line waits in front of its next
+            # part. A short part in the middle of a run, where another call's ends, has no lines.
+            if first:
+                last |= nbytes < LINE
+            # Meanwhile the next block is prefetched, a share after each piece.
+            source = src + row * rows_src + plane * planes_src + col * cols_src
+            share = 0
+            reach = max(row_count * rows_src, item)
+            if abs(ahead * cols_src) <= LINE:
+                reach = max(reach, LINE)
+            if ahead and block < stop:
+                pieces = runs * ((nbytes >> 10) + 1)
+                share = _quotient(plane_count * leaves * col_count, pieces) + 1
+            i_asked = j_asked = col_asked = 0
+            for i in range(runs):
+                begin = to + i * rows_dst
+                end = begin + nbytes
+                buffer = scratch + i * rows_out
+                at = buffer + LINE
+                if first:
+                    head = min(-begin & (LINE - 1), nbytes)
+                    part_line(begin, at, head)
+                else:
+                    head = -(begin & (LINE - 1))
+                begin += head
+                at += head
+                while True:
+                    piece = min(end - begin, 1024) & -LINE
+                    whole_lines(begin, at, piece, stream)
+                    begin += piece
+                    at += piece
+                    asked = 0
+                    while asked < share:
+                        line = source + col_asked * cols_src
+                        line += i_asked * planes_src + j_asked * leaves_src
+                        for _ in range(parts):
+                            beyond = line + reach
+                            at_line = line & -LINE
+                            while at_line < beyond:
+                                _prefetch(at_line)
+                                at_line += LINE
+                            line += part_src
+                        asked += ahead
+                        col_asked += ahead
+                        if col_asked >= col_count:
+                            col_asked = 0
+                            j_asked += 1
+                            if j_asked == leaves:
+                                j_asked = 0
+                                i_asked += 1
+                                if i_asked == plane_count:
+                                    share = 0
+                    if end - begin < LINE:
+                        break
+                if last:
+                    part_line(begin, at, end - begin)
+                elif end > begin:
+                    _move_line(buffer, at + (end - begin) - LINE)
         if stream:
-            _fence()
+            fence()
 
     return kernel
 
 
-def compiled(*key: Any) -> Any:
-    """Compile a kernel from the fields of its ``plan.Key``; the ``numba.cfunc`` owns the code."""
-    return cfunc(types.void(types.int64))(function(Key(*key)))
+def nest_code(vector: int, *, x86: bool, merging: bool) -> tuple[str, str]:
+    """Compile a nest to LLVM IR for machines with vectors of so many bytes.
+
+    Returns the IR, and the name of the nest's function in it.
+    """
+    disabled, config.DISABLE_JIT = config.DISABLE_JIT, 0  # NUMBA_DISABLE_JIT is for user code
+    try:
+        made = cfunc(types.void(*[types.int64] * 5))(nest(vector, x86=x86, merging=merging))
+    finally:
+        config.DISABLE_JIT = disabled
+    return made.inspect_llvm(), made.native_name

@@ -1,4 +1,4 @@
-"""The inner kernels, which copy one block of rows and columns, as LLVM IR.
+"""The inner kernels, which copy one block of rows and columns, as LLVM IR: see `inner_code`.
 
 A block is ``rows`` x ``cols`` items. Every kernel writes exactly its bytes, and reads only bytes of
 the source. Edges need no extra code: the last vector of a row, or tile of a block, is moved back to
@@ -15,10 +15,13 @@ from typing import NamedTuple
 from llvmlite import ir
 from numba.core import cgutils
 
+from arraybridge.kernels.cpu.plan_types import Key
 from arraybridge.kernels.cpu.shuffle import INT, Vectors, constant
 
 _BYTE = ir.IntType(8)
 _LINE = 64
+#: The type of an inner kernel; its arguments are the first fields of `Block`.
+INNER = ir.FunctionType(ir.VoidType(), [INT] * 11)
 
 
 class Block(NamedTuple):
@@ -303,3 +306,15 @@ EMIT = {
     "items": _items,
     "runs": _runs,
 }
+
+
+def inner_code(key: Key) -> tuple[str, str]:
+    """Return an inner kernel as LLVM IR, a module without a target, and its function's name."""
+    module = ir.Module()
+    name = "_".join(map(str, ("arraybridge", *key)))
+    function = ir.Function(module, INNER, name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    words = *function.args, key.width, key.parts, key.rows, key.vector
+    EMIT[key.kind](builder, Block(*words))
+    builder.ret_void()
+    return str(module), name

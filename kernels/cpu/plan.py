@@ -9,6 +9,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from arraybridge.kernels.cpu.checks import check
 from arraybridge.kernels.cpu.plan_types import (
     LINE,
     ONE,
@@ -35,6 +36,9 @@ RUN = 1024
 #: one row of a block of several; what a block reads from one row of the source.
 L1_BYTES, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
 
+#: Bytes of a block that is written to its destination at once: its kernel does not gain by more.
+PIECE = 64 << 10
+
 #: Columns of a block of several rows: the number of source lines that are requested at once.
 COLS = 128
 
@@ -60,6 +64,11 @@ def plan(form: Canonical, fresh: bool = False) -> Plan:
         for axis in zip(form.shape, form.dst_strides, form.src_strides, form.shape, strict=True)
     ]
     made = _choose(axes, form.itemsize, form.itemsize * prod(form.shape))
+    wrong = check(made)
+    if wrong:
+        raise RuntimeError(
+            f"the plan of this copy does not fit its kernel: {wrong}. Please report it, with {made}"
+        )
     return made._replace(stream=False) if fresh else made
 
 
@@ -73,13 +82,13 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     reach = itemsize
     for axis in reversed(axes):
         if axis.dst < reach:  # the destination may overlap itself
-            return _uncut(_item_by_item(outer, cols, itemsize, nbytes))
+            return _item_by_item(outer, cols, itemsize, nbytes)._replace(whole=True)
         reach += axis.dst * (axis.extent - 1)
     if itemsize >= RUN or (cols.dst != itemsize and itemsize >= LINE):
-        run = Axis(itemsize, 1, 1, itemsize)
+        rows, cols = _pieces(cols, Axis(itemsize, 1, 1), 1)
         return Plan(
             Key("runs", vector=VECTOR), nbytes, 1, stream and itemsize >= RUN,
-            rows=cols, cols=run, outer=tuple(outer),
+            rows=rows, cols=cols, outer=tuple(outer),
         )  # fmt: skip
     if cols.dst != itemsize:
         return _item_by_item(outer, cols, itemsize, nbytes)
@@ -118,16 +127,16 @@ def _item_by_item(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> 
         outer = _without(outer, rows)
         if abs(rows.src) < abs(cols.src):
             rows, cols = rows._replace(chunk=128), cols._replace(chunk=8)
+        else:
+            rows, cols = _pieces(rows, cols, itemsize)
     key = Key("items", itemsize if itemsize <= 32 else 0, vector=VECTOR)
     return Plan(key, nbytes, itemsize, rows=rows, cols=cols, outer=tuple(outer))
 
 
-def _uncut(made: Plan) -> Plan:
-    """Forbid to cut the loops of a plan, so that its moves keep their order."""
-    rows, cols, *outer = (
-        axis._replace(grain=axis.extent) for axis in (made.rows, made.cols, *made.outer)
-    )
-    return made._replace(rows=rows, cols=cols, outer=tuple(outer))
+def _pieces(rows: Axis, cols: Axis, item: int) -> tuple[Axis, Axis]:
+    """Limit a block to `PIECE` bytes, so that there are enough blocks for many threads."""
+    cols = cols._replace(chunk=min(cols.extent, max(PIECE // item, 1)))
+    return rows._replace(chunk=min(rows.extent, max(PIECE // (item * cols.chunk), 1))), cols
 
 
 def _without(axes: list[Axis], axis: Axis) -> list[Axis]:
@@ -254,12 +263,8 @@ def _blocked(made: Plan) -> Plan:
         # The lines that a block has read have more items: continue with its neighbors.
         near = min(reversed(outer), key=lambda axis: abs(axis.src) or 2**62)
         outer = [*_without(outer, near), near]
-    # A run that continues past the columns is contiguous only with all of them.
-    goes_on = joined or planes is not ONE
-    grains = (least_rows, 1, cols.extent if goes_on else least)
     rows, planes, cols = (
-        axis._replace(chunk=min(axis.chunk, axis.extent), grain=grain)
-        for axis, grain in zip((rows, planes, cols), grains, strict=True)
+        axis._replace(chunk=min(axis.chunk, axis.extent)) for axis in (rows, planes, cols)
     )
     return made._replace(
         rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 from array import array
+from math import prod
 from typing import NamedTuple
 
 
@@ -86,19 +87,31 @@ class Axis(NamedTuple):
     dst: int  # like `src`, **bytes** from one step to the next
     src: int
     chunk: int = 0  # steps per block
-    grain: int = 1  # the least steps of a slice; the extent if the loop must stay whole
 
 
-#: The words of a kernel's record, 8 bytes each. Four words per outer axis follow: extent,
-#: destination's stride, source's stride, and a counter, initially 0.
+#: The words of a record, 8 bytes each. Three words per outer axis follow: extent, destination's
+#: stride, source's stride.
 NEST = (
-    *("dst", "src", "item", "stream", "staged", "joined", "part_src"),
+    *(
+        "inner",
+        "least_rows",
+        "least_cols",
+        "parts",
+        "item",
+        "stream",
+        "staged",
+        "joined",
+        "part_src",
+    ),
     *("rows", "rows_dst", "rows_src", "rows_chunk", "rows_out"),
     *("planes", "planes_dst", "planes_src", "planes_chunk"),
     *("leaves", "leaves_dst", "leaves_src"),
     *("cols", "cols_dst", "cols_src", "cols_chunk"),
     *("ahead", "outer"),
 )
+
+#: The most outer axes: more have no end, as each has at least two steps.
+MOST_OUTER = 64
 
 #: Bytes of a cache line, and of the widest vector.
 LINE = 64
@@ -124,6 +137,7 @@ class Plan(NamedTuple):
     leaves: Axis = ONE
     cols: Axis = ONE
     outer: tuple[Axis, ...] = ()  # the loops around them, outermost first
+    whole: bool = False  # whether it is not cut in slices: the destination may overlap itself
     dst_offset: int = 0  # these are added to the caller's addresses, as axes were reversed
     src_offset: int = 0
     ahead: int = 0  # columns per line of the source, if the next block is prefetched; else 0
@@ -150,10 +164,20 @@ class Plan(NamedTuple):
         cols = self.cols.extent * self.item
         return rows * self.planes.chunk * self.leaves.extent * cols + 2 * LINE
 
-    def record(self, dst: int, src: int) -> array[int]:
-        """Return the words that the kernel reads (`NEST`), for the addresses of the first item."""
+    @property
+    def blocks(self) -> int:
+        """The number of blocks: calls of the inner kernel, or of several if it has leaves."""
+        key = self.kernel
+        loops = (self.rows, key.least_rows), (self.planes, 1), (self.cols, key.least_cols)
+        chunks = [1 + (axis.extent - least) // axis.chunk for axis, least in loops]
+        return prod(chunks) * prod(axis.extent for axis in self.outer)
+
+    def record(self, inner: int) -> array[int]:
+        """Return the words that the nest reads (`NEST`), for the address of the inner kernel."""
+        key = self.kernel
         words = array("q", (
-            *(dst, src, self.item, self.stream, self.staged, self.joined, self.part_src),
+            *(inner, key.least_rows, key.least_cols, key.parts),
+            *(self.item, self.stream, self.staged, self.joined, self.part_src),
             *self.rows[:4], self.rows_out,
             *self.planes[:4],
             *self.leaves[:3],
@@ -161,7 +185,7 @@ class Plan(NamedTuple):
             self.ahead, len(self.outer),
         ))  # fmt: skip
         for axis in self.outer:
-            words.extend((*axis[:3], 0))
+            words.extend(axis[:3])
         return words
 
 

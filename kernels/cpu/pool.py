@@ -17,7 +17,6 @@ from array import array
 from collections.abc import Iterator
 from contextvars import ContextVar
 from ctypes import CFUNCTYPE, c_int64, memmove
-from itertools import pairwise
 
 from arraybridge.environment import whole_number
 from arraybridge.native import C
@@ -28,19 +27,19 @@ MAX_DEFAULT_THREADS = 16
 _LINE = 64  # bytes of the cache
 
 
-def run(kernel: int, records: int, stride: int, count: int) -> None:
-    """Call a kernel once for each record, on as many threads as are available.
+def run(nest: int, record: int, dst: int, src: int, blocks: int, count: int) -> None:
+    """Copy the blocks of a layout in `count` slices, on as many threads as are available.
 
-    `kernel` is the address of a ``void(int64)`` that takes the address of a record, raises nothing,
-    and can be called on several threads at once with different records, without the GIL. There are
-    several records per thread, `stride` bytes apart: a free thread takes the next.
+    `nest` is the address of a function such as ``loops.nest``, which raises nothing, and can be
+    called on several threads at once without the GIL. A free thread takes the next slice.
     """
     if C is not None:
-        C.call_slices(kernel, records, stride, count, get_num_threads())
-        return
-    call = CFUNCTYPE(None, c_int64)(kernel)
-    for i in range(count):
-        call(records + i * stride)
+        C.call_slices(nest, record, dst, src, blocks, count, get_num_threads())
+    else:
+        _NEST(nest)(record, dst, src, 0, blocks)
+
+
+_NEST = CFUNCTYPE(None, *[c_int64] * 5)
 
 
 def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -> None:
@@ -52,12 +51,9 @@ def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -
     if C is None:
         memmove(dst, src, nbytes)
         return
-    head = min(-dst % _LINE, nbytes)
-    cuts = [head + (nbytes - head) * i // count // _LINE * _LINE for i in range(1, count)]
-    records = array("q")
-    for start, stop in pairwise([0, *cuts, nbytes]):
-        records.extend((dst + start, src + start, stop - start, past_cache))
-    C.call_slices(0, records.buffer_info()[0], 32, count, get_num_threads())
+    record = array("q", (nbytes, past_cache))
+    lines = nbytes // _LINE + 1
+    C.call_slices(0, record.buffer_info()[0], dst, src, lines, count, get_num_threads())
 
 
 def _default() -> int:

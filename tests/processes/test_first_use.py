@@ -40,9 +40,9 @@ np.from_dlpack(a), np.asarray(a), a.shape, a.dtype, a.device, repr(a)
     "a namespace": ("assert ab.xp.numpy.sum(ab.xp.numpy.ones(3)) == 3", "^(torch|jax)$"),
     "a plan": (
         """
-from arraybridge.kernels.cpu import plan, slices
+from arraybridge.kernels.cpu import plan
 from arraybridge.layout import canonical
-slices.slices(plan.plan(canonical((99, 99), (396, 4), (4, 396), 4)), 0, 0, 2)
+plan.plan(canonical((99, 99), (396, 4), (4, 396), 4)).record(0)
 """,
         COMPILERS,
     ),

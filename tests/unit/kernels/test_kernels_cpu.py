@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import CFUNCTYPE, c_int64
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from arraybridge import layout
 from arraybridge.kernels import cpu
 from arraybridge.kernels.cpu import copying, loader
 from arraybridge.kernels.cpu.plan import plan
+from tests.support import guarded
 from tests.support.processes import python
 from tests.support.strategies import CANARY, Layout, layouts
 
@@ -41,6 +45,17 @@ def by_kernel(dst: int, src: int, *given) -> None:
         assert copying.copy_planned(dst + form.dst_offset, src + form.src_offset, plan(form))
 
 
+def by_ranges(made, dst: int, src: int, *ranges: tuple[int, int]) -> None:
+    """Copy ranges of a plan's blocks."""
+    record = made.record(loader.address(made.kernel))
+    before = record.tolist()
+    nest = NEST(loader.nest(made.kernel))
+    for part in ranges:
+        nest(record.buffer_info()[0], dst + made.dst_offset, src + made.src_offset, *part)
+    assert record.tolist() == before
+
+
+NEST = CFUNCTYPE(None, *[c_int64] * 5)
 WAYS = {"kernel": by_kernel, "numpy": copying.copy_by_numpy, "chosen": cpu.copy}
 
 
@@ -90,6 +105,77 @@ class TestAgainstNumPy:
             assert [value % 4 for value in memory[1:5]] == [0, 1, 2, 3]
 
 
+def case(given: Layout, stream: str = "always") -> guarded.Case:
+    return guarded.Case("", given, None, 0, guarded.HOST, stream, "", 1, 0)
+
+
+class TestRanges:
+    """Ranges of a plan's blocks, of which each thread takes some."""
+
+    @settings(max_examples=300, deadline=None)
+    @given(
+        st.one_of(
+            st.integers(0, guarded.BLOCK - 1).map(lambda number: guarded.draw("ranges", number)),
+            layouts(max_side=70, max_size=4000, zero_size=False).map(case),
+        ),
+        st.integers(0, 63), st.lists(st.floats(0, 1), max_size=8),
+    )  # fmt: skip
+    @example(  # an axis of two is repeated, and the next is not, and so on
+        case(Layout((2,) * 17, layout.c_strides((2,) * 17, 4), (0, 4) * 8 + (0,), 4)), 5, [0.3, 0.6]
+    )
+    def test_each_byte_is_in_one(self, case: guarded.Case, start: int, cuts) -> None:
+        found = guarded.planned(case)
+        assume(found is not None and found[1].shape and not found[0].whole)
+        made, form = found
+        given = Layout(*form[:4])
+        low, high = layout.span(given.shape, given.src_strides, given.itemsize)
+        source = np.random.default_rng(0).integers(1, 256, high - low, np.uint8)
+        high = layout.span(given.shape, given.dst_strides, given.itemsize)[1]
+        expected, together, memory = np.zeros((3, high + 256), np.uint8)
+        to = 64 + -memory.ctypes.data % 64 + start
+        src = source.ctypes.data - low
+        by_numpy(expected.ctypes.data + to, src, given)
+        writes = np.zeros(len(memory), int)
+        for part in pairwise([0, *sorted(int(cut * made.blocks) for cut in cuts), made.blocks]):
+            memory[:] = 0
+            by_ranges(made, memory.ctypes.data + to, src, part)
+            together |= memory
+            writes += memory != 0
+        assert (together == expected).all()
+        assert (writes == (expected != 0)).all()
+
+    def test_one_record_on_several_threads(self) -> None:
+        x = np.arange(700 * 900, dtype="f4").reshape(700, 900)
+        y = np.zeros((4, 900, 700), "f4")
+        made, _ = guarded.planned(case(Layout((900, 700), (2800, 4), (4, 3600), 4)))
+        record, nest = made.record(loader.address(made.kernel)), NEST(loader.nest(made.kernel))
+
+        def work(part: int) -> None:
+            for z in y:
+                cuts = made.blocks * part // 8, made.blocks * (part + 1) // 8
+                nest(record.buffer_info()[0], z.ctypes.data, x.ctypes.data, *cuts)
+
+        for _ in range(20):
+            y[:] = 0
+            with ThreadPoolExecutor(8) as executor:
+                list(executor.map(work, range(8)))
+            assert (y == x.T).all()
+
+    @pytest.mark.parametrize("block", [0, 1, (1 << 62) - 1, 1 << 62, 3**39])
+    def test_64_outer_axes(self, block: int) -> None:
+        """All steps in the source are a byte: a block begins at the ones of its number."""
+        source, memory = np.arange(70, dtype=np.uint8), np.full(3, CANARY, np.uint8)
+        form = layout.canonical((2,) * 67, (0,) * 66 + (1,), (1,) * 67, 1)
+        made = plan(form)
+        assert len(made.outer) == 64
+        by_ranges(made, memory.ctypes.data, source.ctypes.data, (block, block + 1))
+        assert memory.tolist() == [block.bit_count() + 2 + i for i in (0, 1)] + [CANARY]
+
+    def test_more_axes_are_refused(self) -> None:
+        with pytest.raises(RuntimeError, match="65 outer loops are more than 64"):
+            plan(layout.canonical((2,) * 68, (0,) * 67 + (1,), (1,) * 68, 1))
+
+
 class TestFace:
     def test_streams_are_refused(self) -> None:
         with pytest.raises(ValueError, match=r"stream=0.*pass None"):
@@ -102,7 +188,7 @@ class TestFace:
     def test_no_compiler(self, monkeypatch, tmp_path: Path) -> None:
         """Numba refuses to be imported next to a NumPy that is newer than itself."""
         monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
-        monkeypatch.setattr(loader, "_kernels", {})
+        monkeypatch.setattr(loader, "_addresses", {})
         monkeypatch.setattr(loader, "_unavailable", None)  # put back after the test
         monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.loops", None)
         monkeypatch.delattr("arraybridge.kernels.cpu.loops", raising=False)
@@ -133,7 +219,7 @@ assert not {"numba", "llvmlite"} & set(sys.modules), "a run or a small copy load
 a, b = np.arange(1 << 20, dtype="f4").reshape(1024, 1024), np.empty((1024, 1024), "f4")
 cpu.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
 assert (b == a.T).all()
-assert cpu.loader._kernels, "a large copy by another way than the kernel"
+assert cpu.loader._addresses, "a large copy by another way than the kernel"
 """
     )
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
 from arraybridge import layout
-from arraybridge.kernels.cpu import loader
-from arraybridge.kernels.cpu.slices import slices
 from tests.support.pages import Pages
 from tests.support.strategies import Layout
 from tests.unit.kernels import test_kernels_cpu
@@ -26,11 +24,8 @@ def copied(dst: int, src: int, given: Layout, parts: int = 1) -> None:
     if 0 in form.shape:
         return
     plan = plans.plan(form)
-    kernel = loader.load(plan.kernel)
-    for record in slices(plan, dst + form.dst_offset, src + form.src_offset, parts):
-        before = record.tolist()
-        kernel.call(record.buffer_info()[0])
-        assert record.tolist() == before
+    cuts = pairwise([plan.blocks * part // parts for part in range(parts + 1)])
+    test_kernels_cpu.by_ranges(plan, dst + form.dst_offset, src + form.src_offset, *cuts)
 
 
 def check(given: Layout, dst_start: int = 0, src_start: int = 0, parts: int = 1) -> None:

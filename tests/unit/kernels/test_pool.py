@@ -14,7 +14,7 @@ from arraybridge.kernels.cpu import pool
 from arraybridge.native import C
 from tests.support.processes import python
 
-KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+NEST = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 5)
 LINUX = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no /proc")
 
 
@@ -27,20 +27,32 @@ def default() -> Iterator[None]:
     pool.set_num_threads(None)
 
 
-def run(function, count: int, stride: int = 8, first: int = 1 << 20) -> None:
-    """Run a Python function as the kernel, on records that it does not look into."""
-    kernel = KERNEL(function)
-    pool.run(ctypes.cast(kernel, ctypes.c_void_p).value, first, stride, count)
+def run(function, count: int, blocks: int | None = None) -> None:
+    """Call a Python function with each range of blocks, in the place of a nest."""
+
+    def nest(record: int, dst: int, src: int, start: int, stop: int) -> None:
+        assert (record, dst, src) == (1 << 20, 1 << 50, -1)
+        function(range(start, stop))
+
+    kept = NEST(nest)
+    address = ctypes.cast(kept, ctypes.c_void_p).value
+    pool.run(address, 1 << 20, 1 << 50, -1, count if blocks is None else blocks, count)
 
 
 class TestSlices:
     @pytest.mark.parametrize("threads", [1, 2, 5])
-    @pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
-    def test_each_is_done_once(self, threads: int, count: int) -> None:
+    @pytest.mark.parametrize("count", [1, 2, 3, 100])
+    @pytest.mark.parametrize("blocks", [0, 1, 3, 100, 1234, 1 << 60])
+    def test_each_block_is_in_one(self, threads: int, count: int, blocks: int) -> None:
         pool.set_num_threads(threads)
-        done: list[int] = []
-        run(done.append, count, stride=24)
-        assert sorted(done) == [(1 << 20) + 24 * i for i in range(count)]
+        done: list[range] = []
+        run(done.append, count, blocks)
+        done.sort(key=lambda part: part.start)
+        if C is not None:
+            assert len(done) == min(count, blocks)
+        assert all(blocks // count <= len(part) <= -(-blocks // len(done)) for part in done)
+        ends = [0, *[part.stop for part in done]]
+        assert ends == [*[part.start for part in done], blocks]
 
     @native
     @pytest.mark.parametrize("threads", [2, 4])
@@ -49,7 +61,7 @@ class TestSlices:
         barrier = threading.Barrier(threads)  # passed only by that many at once
         passed: list[int] = []
 
-        def meet(record: int) -> None:
+        def meet(_: range) -> None:
             barrier.wait(60)
             passed.append(threading.get_native_id())
 
@@ -62,7 +74,7 @@ class TestSlices:
         pool.set_num_threads(3)
         inner: list[tuple[int, int]] = []
 
-        def outer(record: int) -> None:
+        def outer(_: range) -> None:
             mine = threading.get_native_id()
             run(lambda _: inner.append((mine, threading.get_native_id())), 3)
 
@@ -77,7 +89,7 @@ class TestSlices:
         tasks: set[int] = set()
         barrier = threading.Barrier(3)
 
-        def meet(record: int) -> None:
+        def meet(_: range) -> None:
             barrier.wait(60)
             tasks.add(threading.get_native_id())
 
