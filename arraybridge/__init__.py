@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .dlpack import DataType, Device, DeviceType, DLPackError
     from .kernels.cpu.pool import get_num_threads, num_threads, set_num_threads
     from .namespaces import namespace, unify
-    from .native.blocks import empty_block_cache
+    from .native.blocks import empty_block_cache, get_block_cache_limit
     from .typing import asarray, contiguous, convert, explain
 
 __version__ = "0.1.0.dev0"
@@ -60,7 +60,7 @@ _HOMES = {
     ".core.registration": ("register_library", "unregister_library"),
     ".core.records": ("Accepts", "ConversionError", "Edge", "Route", "TensorInfo"),
     ".dlpack": ("DLPackError", "DataType", "Device", "DeviceType"),
-    ".native.blocks": ("empty_block_cache",),
+    ".native.blocks": ("empty_block_cache", "get_block_cache_limit"),
     ".creation": ("asarray",),
     ".copies": ("contiguous", "copyto"),
     ".conversion": ("convert", "explain", "inspect"),
@@ -74,7 +74,7 @@ __all__ = [
     "Accepts", "Array", "ConversionError", "DLPackError", "DataType", "Device", "DeviceType",
     "Edge", "Library", "Route", "TensorInfo", "adapt", "asarray", "audit", "contiguous", "convert",
     "copyto", "dlpack", "empty_block_cache", "explain", "from_dlpack", "from_pointer",
-    "get_num_threads", "inspect", "namespace", "num_threads",
+    "get_block_cache_limit", "get_num_threads", "inspect", "namespace", "num_threads",
     "register_kernel", "register_library", "set_num_threads", "unify",
     "unregister_library", "xp",
 ]  # fmt: skip

@@ -181,12 +181,11 @@ def compact_strides(
 def compact_copy(tensor: Tensor) -> ManagedTensor:
     """Copy host memory to one C-contiguous block, aligned to 64 bytes."""
     block = ManagedTensor.allocate(tensor.shape, tensor.dtype, padded=tensor.padded)
-    fresh = block.owner.fresh
     if is_c_contiguous(tensor.shape, tensor.strides):  # as in `copy_into`, but faster
         if 0 not in tensor.shape:
-            cpu.copy_run(block.pointer, tensor.pointer, block.nbytes, fresh)
+            cpu.copy_run(block.pointer, tensor.pointer, block.nbytes, block.fresh)
     else:
-        copy_into(block, tensor, fresh=fresh)
+        copy_into(block, tensor, fresh=block.fresh)
     return block
 
 

@@ -48,8 +48,9 @@ class ManagedTensor(Tensor):
     True
     """
 
-    __slots__ = ("owner",)
+    __slots__ = "fresh", "owner"
     owner: Any  # whatever keeps the memory alive
+    fresh: bool  # of `allocate`: whether the memory has no pages yet
 
     def __init__(self) -> None:
         raise TypeError("use ManagedTensor.adopt, .allocate, .from_struct or dlpack.acquire")
@@ -158,11 +159,11 @@ class ManagedTensor(Tensor):
         """
         strides, nbytes = _dense(shape, dtype, padded)
         try:
-            owner, data = new_block(nbytes)
+            owner, data, fresh = new_block(nbytes)
         except MemoryError as error:
             raise MemoryError(f"{error} for a tensor of shape {shape} and dtype {dtype}") from None
         self = cls.trusted(data, shape, strides, dtype, CPU, False, padded, owner)
-        self.copied = True
+        self.copied, self.fresh = True, fresh
         return self
 
     @classmethod

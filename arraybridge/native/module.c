@@ -11,7 +11,7 @@ static const char *const texts[] = {
 static int execute(PyObject *module)
 {
     PyMethodDef *const methods[] = {ab_release_methods, ab_exports_methods, ab_lookup_methods,
-                                    ab_arrays_methods, ab_threads_methods};
+                                    ab_arrays_methods, ab_blocks_methods, ab_threads_methods};
     static int made; /* the files' statics belong to the first */
     if (made++)
         return PyErr_SetString(PyExc_ImportError, "it is loaded once in a process"), -1;
@@ -23,7 +23,7 @@ static int execute(PyObject *module)
         if (PyModule_AddFunctions(module, methods[i]))
             return -1;
     ab_release_setup();
-    return ab_lookup_setup() || ab_threads_setup() ? -1 : 0;
+    return ab_lookup_setup() || ab_threads_setup() || ab_blocks_setup() ? -1 : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -79,11 +79,15 @@ PyObject *ab_capsule(void *self, int versioned);
 void ab_delete(void *self, int versioned);
 void ab_drain(void);
 
+/* blocks.c: the owner of memory for a result, its start, and whether it has no pages yet. */
+PyObject *ab_block(size_t nbytes, void **start, int *fresh);
+
 /* Each file's functions, and its setup for a new module: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
-    ab_arrays_methods[], ab_threads_methods[];
+    ab_arrays_methods[], ab_blocks_methods[], ab_threads_methods[];
 void ab_release_setup(void);
 int ab_lookup_setup(void);
 int ab_threads_setup(void);
+int ab_blocks_setup(void);
 
 #endif

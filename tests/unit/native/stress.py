@@ -53,6 +53,27 @@ def copy_in_slices() -> None:
     together(copy)
 
 
+def take_and_drop_blocks(foreign: ctypes.CDLL) -> None:
+    """Take memory of results on several threads, and drop it on others."""
+
+    def take() -> None:
+        held = []
+        for i in range(N // 10):
+            made = ManagedTensor.allocate(((i % 40 + 1) << 14,), DataType("uint8"))
+            ctypes.memset(made.data, i % 251, made.nbytes)
+            held.append((made, i % 251))
+            if i % 7 == 6:
+                assert all(ctypes.string_at(b.data, 3) == bytes([byte]) * 3 for b, byte in held)
+                structs = [b.to_struct() for b, _ in held]
+                held.clear()
+                deleters = [ctypes.c_void_p.from_address(at + 16).value or 0 for at in structs]
+                call_on_threads(foreign, list(zip(deleters, structs, strict=True)))
+            if i % 50 == 49:
+                ab.empty_block_cache()
+
+    together(take)
+
+
 def together(work: Callable[[], None]) -> None:
     """Do the same on four threads."""
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -132,6 +153,7 @@ def main(path: str) -> None:
     check()
 
     copy_in_slices()
+    take_and_drop_blocks(foreign)
     if hasattr(os, "fork"):
         child = os.fork()
         if not child:

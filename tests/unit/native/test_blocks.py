@@ -1,4 +1,4 @@
-"""Blocks of large results: reused once nobody sees them, within the limit, given back."""
+"""Memory of results: reused once nobody sees it, within the limit, given back."""
 
 import ctypes
 import gc
@@ -7,17 +7,20 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import arraybridge as ab
 from arraybridge.dlpack import DataType, DLManagedTensorVersioned, ManagedTensor
-from arraybridge.native import blocks
+from arraybridge.native import C, blocks
 from tests.support.optional import optional
 from tests.support.processes import python, resident
 from tests.support.threads import in_threads
 
 torch = optional("torch")
-LEAST = blocks.LEAST
+LEAST = 64 << 10
 BYTE = DataType.named("uint8")
+pytestmark = pytest.mark.skipif(C is None, reason="NumPy allocates")
 
 
 @pytest.fixture(autouse=True)
@@ -25,16 +28,17 @@ def limit(monkeypatch):
     """Set the limit; nothing is kept before and after."""
 
     def set_limit(number):
-        monkeypatch.setattr(blocks, "cache_limit", lambda: number * LEAST)
+        monkeypatch.setattr(blocks, "get_block_cache_limit", lambda: number * LEAST)
 
-    set_limit(16)
+    set_limit(512)
     gc.collect()
     ab.empty_block_cache()
     yield set_limit
     ab.empty_block_cache()
+    C.limit_blocks(512 << 20)
 
 
-def matrix(nbytes=LEAST):
+def matrix(nbytes=4 << 20):
     """A matrix of at least so many bytes, whose transpose is no view in C order."""
     side = int((nbytes / 4) ** 0.5 + 1)
     return np.random.default_rng(0).integers(0, 2**32, (side, side + 3), np.uint32).T
@@ -62,7 +66,7 @@ def test_a_dropped_result_is_used_again_and_a_seen_one_is_not(name):
     assert ab.inspect(second).pointer != address
     assert blocks.idle_bytes() == 0
     del first
-    assert LEAST <= blocks.idle_bytes() < 1.2 * LEAST
+    assert 4 << 20 <= blocks.idle_bytes() < 5 << 20
     third = copy(x)
     assert ab.inspect(third).pointer == address
     assert blocks.idle_bytes() == 0
@@ -105,13 +109,24 @@ def test_a_deleter_that_is_called_without_the_gil(versioned):
     assert block().data == data
 
 
-def test_a_block_serves_what_is_a_little_smaller():
-    data = block(8 * LEAST).data
-    assert block(8 * LEAST - LEAST).data == data
-    assert blocks.idle_bytes() == 8 * LEAST
-    assert block(6 * LEAST).data != data
-    tight = block(8 * LEAST - LEAST)
-    assert (tight.data, blocks.idle_bytes()) == (data, 6 * LEAST)
+@given(st.integers(LEAST, 1 << 26))
+def test_a_block_serves_all_sizes_of_its_class(nbytes):
+    """Eight classes to each power of two: at most an eighth of a block is too much."""
+    C.limit_blocks(1 << 30)
+    ab.empty_block_cache()
+    owner, address, fresh = C.new_block(nbytes)
+    assert fresh
+    assert address % blocks.ALIGNMENT == 0
+    del owner
+    size = blocks.idle_bytes()
+    assert nbytes <= size <= nbytes * 9 // 8 + 8
+    owner, again, fresh = C.new_block(size)
+    assert (again, fresh, blocks.idle_bytes()) == (address, False, 0)
+    other, another, fresh = C.new_block(size + 1)
+    assert fresh
+    assert another != address
+    del owner, other
+    assert C.new_block(nbytes)[1:] == (address, False)
 
 
 def test_nothing_is_kept_beyond_the_limit(limit):
@@ -122,19 +137,63 @@ def test_nothing_is_kept_beyond_the_limit(limit):
     assert blocks.idle_bytes() == 4 * LEAST
     del large
     assert blocks.idle_bytes() == 4 * LEAST
-    data = block(3 * LEAST).data  # the oldest make room
+    held = [block() for _ in range(4)]
+    addresses = [made.data for made in held]
+    for _ in range(4):
+        del held[0]
+    data = block(2 * LEAST).data  # the oldest make room
     assert blocks.idle_bytes() == 4 * LEAST
-    assert block(3 * LEAST).data == data
-    ab.empty_block_cache()
-    block(LEAST // 2)  # malloc's
+    assert block(2 * LEAST).data == data
+    held = [block(), block()]
+    assert {made.data for made in held} == set(addresses[2:])
+    held.clear()
+    limit(3)
+    block(LEAST // 2)  # malloc's, but the limit counts from now on
+    assert blocks.idle_bytes() <= 3 * LEAST
     limit(0)
     block()
     assert blocks.idle_bytes() == 0
 
 
+def test_what_stays_unused_is_given_up(limit):
+    """A program that made large results once does not keep their memory while it goes on."""
+    limit(4096)
+    held = [block(48 * LEAST) for _ in range(5)]
+    held.clear()
+    assert blocks.idle_bytes() == 240 * LEAST
+    for _ in range(3000):
+        block()
+    assert blocks.idle_bytes() == 241 * LEAST
+    for _ in range(1500):
+        block()
+    assert blocks.idle_bytes() == LEAST
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_system_may_take_what_is_much(limit):
+    def lent():
+        with open("/proc/self/smaps_rollup") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("LazyFree"))
+
+    limit(1 << 12)
+    half = 32 << 20
+    held = [block(half) for _ in range(4)]
+    views = [np.frombuffer((ctypes.c_uint8 * half).from_address(b.data), np.uint8) for b in held]
+    for view in views:
+        view[:] = 7
+    before = lent()
+    del held[:2]
+    assert lent() - before < 1 << 20
+    assert all((view == 7).all() for view in views[2:])
+    held.clear()
+    assert lent() - before > half // 2
+    assert blocks.idle_bytes() == 4 * half
+    assert block(half).data  # usable as before
+
+
 def test_memory_is_given_back_on_request(limit):
-    limit(64)
-    x = matrix(16 * LEAST)
+    limit(4096)
+    x = matrix(256 * LEAST)
     made = [ab.contiguous(x) for _ in range(3)]
     nbytes = made[0].nbytes
     before = resident()
@@ -147,6 +206,7 @@ def test_memory_is_given_back_on_request(limit):
 
 def test_the_limit_holds_under_threads_that_take_and_drop(limit):
     limit(6)
+    block()
     over, wrong = [], []
 
     def work(seed):
@@ -173,7 +233,7 @@ def test_the_limit_holds_under_threads_that_take_and_drop(limit):
 
 
 def test_the_limit_of_the_environment():
-    script = "from arraybridge.native.blocks import cache_limit; print(cache_limit())"
+    script = "import arraybridge as ab; print(ab.get_block_cache_limit())"
     assert 0 < int(python(script, env={"ARRAYBRIDGE_BLOCK_CACHE": ""})) <= 512 << 20
     assert int(python(script, env={"ARRAYBRIDGE_BLOCK_CACHE": "12345678"})) == 12345678
 
@@ -184,7 +244,7 @@ import numpy as np
 import arraybridge as ab
 from arraybridge.dlpack import DataType, ManagedTensor
 from arraybridge.native import blocks
-LEAST = blocks.LEAST
+LEAST = 4 << 20
 def allocate(n):
     return ManagedTensor.allocate((n * LEAST,), DataType("uint8"))
 """
@@ -212,7 +272,7 @@ else:
 assert blocks.idle_bytes() == 0
 """  # fmt: skip
     # So that malloc maps large blocks, and unmaps them when they are freed.
-    mapped = {"MALLOC_MMAP_THRESHOLD_": "1000000", "ARRAYBRIDGE_BLOCK_CACHE": str(64 * LEAST)}
+    mapped = {"MALLOC_MMAP_THRESHOLD_": "1000000", "ARRAYBRIDGE_BLOCK_CACHE": str(256 << 20)}
     python(script, env=mapped)
 
 

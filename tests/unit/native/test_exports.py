@@ -47,7 +47,9 @@ def outcome(export, x) -> tuple:
     except Exception as error:
         return type(error), str(error)
     said = told(tensor)
-    return ("copy", *said[1:]) if tensor.copied or x.info.pending else said
+    # A legacy capsule has no flag for a copy, which it is of read-only memory.
+    copied = tensor.copied or x.info.pending or (tensor.version is None and x.info.readonly)
+    return ("copy", *said[1:]) if copied else said
 
 
 def capsules(function, x, keywords):

@@ -27,6 +27,7 @@ def test_no_reference_is_lost() -> None:
 import gc, sys
 import numpy as np, arraybridge as ab
 from _testcapi import remove_mem_hooks, set_nomemory
+from arraybridge.native import C
 
 VERSIONED = {"max_version": (1, 0)}
 CASES = {
@@ -35,6 +36,7 @@ CASES = {
     "import": lambda a: ab.dlpack.from_capsule(a.__dlpack__(**VERSIONED)),
     "import, legacy": lambda a: ab.dlpack.from_capsule(a.__dlpack__()),
     "numpy": lambda a: np.from_dlpack(a),
+    "block": lambda a: ab.dlpack.ManagedTensor.allocate((1 << 17,), ab.DataType("uint8")),
 }
 for name, case in CASES.items():
     x = np.arange(12.0).reshape(3, 4)
@@ -54,5 +56,7 @@ for name, case in CASES.items():
     gc.collect()
     assert failed, name
     assert sys.getrefcount(x) == before, name
+    if C is not None and name == "block":
+        assert 0 <= C.idle_bytes() <= 1 << 17
 """
     )
