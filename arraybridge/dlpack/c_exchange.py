@@ -86,12 +86,8 @@ class ExchangeAPI:
     def empty(self, shape: tuple[int, ...], dtype: DataType, device: Device) -> object:
         """Allocate a C-contiguous array with the allocator of the table's library.
 
-        Raises
-        ------
-        MemoryError
-            If the library has no memory.
-        DLPackError
-            If the allocator fails for another reason; the message is the library's.
+        MemoryError if the library has no memory; DLPackError, with its message, if it fails
+        otherwise.
         """
         if not self._allocate:
             raise DLPackError("the library's C exchange API has no allocator")
@@ -131,17 +127,7 @@ def exchange_api(array_type: type) -> ExchangeAPI | None:
 
     A subclass that inherits the attribute gets None, because the table serves only instances of the
     exact type. Among tables chained by ``prev_api``, the one with a supported major version is
-    used. A table that lacks required functions is ignored.
-
-    Parameters
-    ----------
-    array_type : type
-        Such as ``torch.Tensor``.
-
-    Returns
-    -------
-    ExchangeAPI or None
-        The same object in every call.
+    used. A table that lacks required functions is ignored. Every call returns the same object.
 
     Examples
     --------

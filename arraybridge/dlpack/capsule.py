@@ -17,16 +17,6 @@ from .validate import struct_address
 def is_capsule(x: object) -> bool:
     """Return whether ``x`` is a PyCapsule, of any name.
 
-    Parameters
-    ----------
-    x : object
-        Any object.
-
-    Returns
-    -------
-    bool
-        True for a capsule.
-
     Examples
     --------
     >>> from arraybridge import dlpack
@@ -61,15 +51,7 @@ def _open(capsule: object) -> tuple[int, bool]:
 def from_capsule(capsule: object) -> ManagedTensor:
     """Consume a capsule: take ownership of its tensor and rename the capsule ``used_...``.
 
-    Parameters
-    ----------
-    capsule : capsule
-        A capsule named ``dltensor`` or ``dltensor_versioned``.
-
-    Returns
-    -------
-    ManagedTensor
-        Read-only if the capsule is a legacy one, which has no read-only flag.
+    The tensor of a legacy capsule, which has no read-only flag, is read-only.
 
     Raises
     ------
@@ -101,20 +83,8 @@ def from_capsule(capsule: object) -> ManagedTensor:
 def peek(capsule: object) -> Tensor:
     """Describe the tensor in a capsule without consuming the capsule.
 
-    Parameters
-    ----------
-    capsule : capsule
-        As for :func:`from_capsule`.
-
-    Returns
-    -------
-    Tensor
-        Valid until the capsule is consumed or deleted.
-
-    Raises
-    ------
-    TypeError, ConsumedCapsuleError, UnsupportedVersionError, MalformedTensorError
-        As in :func:`from_capsule`, but the tensor is not released.
+    The result is valid until the capsule is consumed or deleted. Errors are those of
+    :func:`from_capsule`, but the tensor is not released.
 
     Examples
     --------
@@ -133,20 +103,10 @@ def peek(capsule: object) -> Tensor:
 
 
 def to_capsule(tensor: ManagedTensor, *, versioned: bool = True) -> CapsuleType:
-    """Make a capsule that shares the memory of a tensor.
+    """Make a capsule that shares the memory of a tensor, and keeps it alive.
 
-    Parameters
-    ----------
-    tensor : ManagedTensor
-        The tensor to export.
-    versioned : bool
-        True for a ``dltensor_versioned`` capsule, False for a legacy ``dltensor``. A legacy capsule
-        has no read-only flag: pass it only if the consumer may write.
-
-    Returns
-    -------
-    capsule
-        It keeps the memory alive until a consumer takes ownership.
+    ``versioned`` is False for a legacy ``dltensor``, which has no read-only flag: pass one only if
+    the consumer may write.
 
     Examples
     --------

@@ -73,13 +73,8 @@ class ManagedTensor(Tensor):
         """Make a tensor on memory that ``owner`` keeps alive; strides are in elements.
 
         It is read-only if ``readonly`` is True or the owner exports a read-only buffer.
-
-        Raises
-        ------
-        MalformedTensorError
-            If shape, strides and offset describe memory that cannot exist.
-        TypeError
-            If a number is not an integer.
+        MalformedTensorError if shape, strides and offset describe memory that cannot exist;
+        TypeError if a number is not an integer.
 
         Examples
         --------
@@ -123,10 +118,7 @@ class ManagedTensor(Tensor):
     ) -> ManagedTensor:
         """Make a tensor as :meth:`adopt` does, with few checks, from an array library's own array.
 
-        Raises
-        ------
-        MalformedTensorError
-            If the pointer is NULL although there are elements.
+        MalformedTensorError if the pointer is NULL although there are elements.
         """
         if not data and 0 not in shape:
             validate.check_address(data, 0, 0, 1, device)
@@ -240,12 +232,7 @@ class ManagedTensor(Tensor):
 
         The caller owns the struct. ``byte_offset`` is added to ``data`` if the device uses
         addresses, because consumers ignore or refuse it. Strides that reach no element are replaced
-        by those of a dense array.
-
-        Raises
-        ------
-        MemoryError
-            If there is not enough memory.
+        by those of a dense array. MemoryError if there is not enough memory.
 
         Examples
         --------

@@ -34,20 +34,7 @@ _unknown_keywords: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 def device_of(x: object) -> Device:
     """Return the device that ``x.__dlpack_device__()`` names.
 
-    Parameters
-    ----------
-    x : object
-        A producer.
-
-    Returns
-    -------
-    Device
-        Its ``type`` is an int for a code that :class:`DeviceType` lacks.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` has no such method, or it does not return a pair of integers.
+    TypeError if ``x`` has no such method, or it does not return a pair of integers.
 
     Examples
     --------
@@ -103,24 +90,9 @@ def _unknown_to(
 def call_dlpack(x: object, **keywords: object) -> object:
     """Call ``x.__dlpack__(**keywords)`` without the keywords that the producer does not support.
 
-    The caller must then check that the result has the requested device or copy.
-
-    Parameters
-    ----------
-    x : object
-        A producer.
-    **keywords : object
-        Keywords of the array API standard: ``stream``, ``max_version``, ``dl_device``, ``copy``.
-
-    Returns
-    -------
-    object
-        The result of the producer; a capsule, if it follows the standard.
-
-    Raises
-    ------
-    Exception
-        The producer's own errors.
+    The keywords are those of the array API standard, ``stream``, ``max_version``, ``dl_device`` and
+    ``copy``. The caller must then check that the result, a capsule if the producer follows the
+    standard, has the requested device or copy. Errors are the producer's own.
 
     Examples
     --------

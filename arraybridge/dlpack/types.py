@@ -107,10 +107,7 @@ class DataType(_DataType):
     def named(cls, name: str) -> DataType:
         """Return the data type of a name such as ``"float32"``, ``"bfloat16"`` or ``"float32x4"``.
 
-        Raises
-        ------
-        ValueError
-            If DLPack 1.3 has no such data type.
+        ValueError if DLPack 1.3 has no such data type.
         """
         found = BY_NAME.get(name)
         if found is not None:
@@ -149,10 +146,7 @@ class DataType(_DataType):
         return self.bits * self.lanes % 8 != 0
 
     def nbytes(self, size: int, padded: bool = False) -> int:
-        """Return the number of bytes of ``size`` compact elements.
-
-        Sub-byte elements are packed unless ``padded`` is True.
-        """
+        """Return the bytes of ``size`` compact elements; those below a byte packed, or `padded`."""
         if self.subbyte and not padded:
             return (size * self.bits * self.lanes + 7) // 8
         return size * self.itemsize
@@ -291,12 +285,8 @@ class Device(_Device):
     def parse(cls, spec: object) -> Device:
         """Make a Device from a Device, a pair ``(type, id)`` or a string such as ``"cuda:1"``.
 
-        Raises
-        ------
-        ValueError
-            If DLPack has no such name or code, or the index is negative.
-        TypeError
-            If the argument has another type.
+        ValueError if DLPack has no such name or code, or the index is negative; TypeError for an
+        argument of another type.
         """
         if isinstance(spec, Device):
             return spec

@@ -200,21 +200,10 @@ def check_address(data: int, byte_offset: int, first: int, end: int, device: Dev
 
 
 def check_stream(stream: Any, device: Device) -> None:
-    """Check the ``stream`` argument of ``__dlpack__`` for a device.
+    """Check the ``stream`` argument of ``__dlpack__``, by the standard's numbering, for a device.
 
-    Parameters
-    ----------
-    stream : int or None
-        A stream, by the numbering of the array API standard.
-    device : Device
-        The device of the memory.
-
-    Raises
-    ------
-    TypeError
-        If ``stream`` is not an integer; booleans are not accepted.
-    ValueError
-        If the device has no such stream.
+    TypeError if it is not None or an integer, which booleans are not; ValueError if the device has
+    no such stream.
 
     Examples
     --------

@@ -31,14 +31,10 @@ def arange(
 ) -> Array:
     """Make a 1-D array of evenly spaced values in the half-open interval ``[start, stop)``.
 
-    Parameters
-    ----------
-    start
-        The first value. If ``stop`` is None, this is the end, and the first value is 0.
-    step
-        The distance between values, not 0. If it points away from ``stop``, the result is empty.
-        With a fractional step, rounding may change the number of values by one; use
-        :func:`linspace` instead.
+    ``start``: the first value. If ``stop`` is None, this is the end, and the first value is 0.
+    ``step``: the distance between values, not 0. If it points away from ``stop``, the result is
+    empty. With a fractional step, rounding may change the number of values by one; use
+    :func:`linspace` instead.
     """
 
 
@@ -52,18 +48,9 @@ def asarray(
 ) -> Array:
     """Make an array from an array, a Python scalar, nested sequences of scalars, or a buffer.
 
-    Parameters
-    ----------
-    dtype
-        By default, that of ``obj``. Python scalars get the default dtype of the highest kind among
-        them: bool, integer, real, complex.
-    copy
-        True: always copy. False: never copy. None: copy only if the memory cannot be shared.
-
-    Raises
-    ------
-    ValueError
-        If ``copy`` is False and a copy is needed.
+    ``dtype``: by default, that of ``obj``. Python scalars get the default dtype of the highest kind
+    among them: bool, integer, real, complex. ``copy``: True always copies, False never, which is a
+    ValueError if a copy is needed, and None only if the memory cannot be shared.
     """
 
 
@@ -90,21 +77,10 @@ def eye(
 def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
     """Import an array of another library through ``__dlpack__``, as a view if possible.
 
-    Parameters
-    ----------
-    device
-        The device of the result. None: the device of ``x``.
-    copy
-        True: always copy. False: never copy. None: copy only if a view is impossible.
-
-    Raises
-    ------
-    AttributeError
-        If ``x`` does not support DLPack.
-    BufferError
-        If ``x`` cannot be exported, or a copy is needed and ``copy`` is False.
-    ValueError
-        If only an explicit copy is possible and ``copy`` is False.
+    ``device`` is by default that of ``x``. ``copy``: True always copies, False never, None only if
+    a view is impossible. AttributeError if ``x`` does not support DLPack. BufferError if ``x``
+    cannot be exported, or a copy is needed and ``copy`` is False. ValueError if only an explicit
+    copy is possible and ``copy`` is False.
     """
 
 
@@ -117,11 +93,8 @@ def full(
 ) -> Array:
     """Make an array filled with ``fill_value``.
 
-    Parameters
-    ----------
-    dtype
-        By default, the library's default of the kind of ``fill_value``: bool, integer, real or
-        complex.
+    ``dtype``: by default, the library's default of the kind of ``fill_value``: bool, integer, real
+    or complex.
     """
 
 
@@ -143,24 +116,17 @@ def linspace(
 ) -> Array:
     """Make a 1-D array of ``num`` evenly spaced values from ``start`` to ``stop``.
 
-    Parameters
-    ----------
-    endpoint
-        Whether ``stop`` is the last value. If not, the last value is one step before ``stop``, and
-        the interval has ``num`` steps.
+    ``endpoint``: whether ``stop`` is the last value. If not, the last value is one step before
+    ``stop``, and the interval has ``num`` steps.
     """
 
 
 def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> tuple[Array, ...]:
     """Make coordinate arrays of a grid from 1-D coordinates, one array per axis.
 
-    Parameters
-    ----------
-    *arrays
-        1-D arrays of one dtype.
-    indexing
-        ``"ij"``: axis ``i`` of the results follows the ``i``-th array (matrix indexing). ``"xy"``:
-        the first two axes are exchanged (Cartesian indexing).
+    ``*arrays``: 1-D arrays of one dtype. ``indexing``: by ``"ij"``, axis ``i`` of the results
+    follows the ``i``-th array (matrix indexing); by ``"xy"``, the first two axes are exchanged
+    (Cartesian indexing).
     """
 
 

@@ -92,24 +92,16 @@ def astype(x: Array, dtype: DType, /, *, copy: bool = True, device: Device | Non
     """Cast an array to a dtype, by any cast.
 
     To cast complex to real numbers, take ``real`` or ``imag`` first. The integers for NaN and
-    infinities are up to the library.
-
-    Parameters
-    ----------
-    copy
-        False: return ``x`` itself if it already has this dtype and device.
-    device
-        None: the device of ``x``.
+    infinities are up to the library. ``copy=False`` returns ``x`` itself if it already has this
+    dtype and device, by default its own.
     """
 
 
 def can_cast(from_: Array | DType, to: DType, /) -> bool:
     """Return whether type promotion leads from one dtype to the other.
 
-    Parameters
-    ----------
-    from_
-        For an array, the dtypes of its device count; for a dtype, all dtypes of the standard.
+    ``from_``: for an array, the dtypes of its device count; for a dtype, all dtypes of the
+    standard.
     """
 
 
@@ -124,22 +116,16 @@ def iinfo(type: Array | DType, /) -> IInfo:
 def isdtype(dtype: DType, kind: DType | Kind | tuple[DType | Kind, ...]) -> bool:
     """Return whether a dtype belongs to a kind.
 
-    Parameters
-    ----------
-    kind
-        The name of a kind, a dtype that must be equal, or a tuple of these, one of which must
-        match.
+    ``kind``: the name of a kind, a dtype that must be equal, or a tuple of these, one of which must
+    match.
     """
 
 
 def result_type(*arrays_and_dtypes: Array | complex | DType) -> DType:
     """Return the dtype that type promotion gives for the arguments together.
 
-    Parameters
-    ----------
-    *arrays_and_dtypes
-        At least one array or dtype. Python scalars take the dtype of the others unless their kind
-        is higher. The result for dtypes of several kinds is up to the library.
+    ``*arrays_and_dtypes``: at least one array or dtype. Python scalars take the dtype of the others
+    unless their kind is higher. The result for dtypes of several kinds is up to the library.
     """
 
 

@@ -63,20 +63,14 @@ class SVDResult(NamedTuple):
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
     """Compute the Cholesky factor ``L`` with ``x = L @ L.T`` of positive-definite matrices.
 
-    Parameters
-    ----------
-    upper
-        Return ``U`` with ``x = U.T @ U`` instead.
+    ``upper``: return ``U`` with ``x = U.T @ U`` instead.
     """
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """Compute the cross product of vectors of 3 elements along one axis; other axes broadcast.
 
-    Parameters
-    ----------
-    axis
-        The axis in both arrays, as a negative number. Its extent must be 3.
+    ``axis``: the axis in both arrays, as a negative number. Its extent must be 3.
     """
 
 
@@ -91,25 +85,17 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
 def eig(x: Array, /) -> EigResult:
     """Compute eigenvalues and eigenvectors of square matrices; they are complex.
 
-    Returns
-    -------
-    eigenvalues
-        An array of shape ``(..., M)``, in no particular order.
-    eigenvectors
-        An array of shape ``(..., M, M)`` whose columns are the vectors, which are not unique.
+    ``eigenvalues``: an array of shape ``(..., M)``, in no particular order. ``eigenvectors``: an
+    array of shape ``(..., M, M)`` whose columns are the vectors, which are not unique.
     """
 
 
 def eigh(x: Array, /) -> EighResult:
     """Compute eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
 
-    Returns
-    -------
-    eigenvalues
-        A real array of shape ``(..., M)``, in an order that is up to the library.
-    eigenvectors
-        An array of shape ``(..., M, M)`` whose columns are the vectors: orthonormal, but not
-        unique.
+    ``eigenvalues``: a real array of shape ``(..., M)``, in an order that is up to the library.
+    ``eigenvectors``: an array of shape ``(..., M, M)`` whose columns are the vectors: orthonormal,
+    but not unique.
     """
 
 
@@ -130,12 +116,9 @@ def matrix_norm(
 ) -> Array:
     """Compute norms of matrices, which are real.
 
-    Parameters
-    ----------
-    ord
-        ``"fro"``: Frobenius norm. ``"nuc"``: sum of singular values. 1: largest sum of magnitudes
-        in a column; inf: in a row. 2: largest singular value. -1, -inf and -2: the smallest of
-        each.
+    ``ord``: ``"fro"`` is the Frobenius norm. ``"nuc"``: sum of singular values. 1: largest sum of
+    magnitudes in a column; inf: in a row. 2: largest singular value. -1, -inf and -2: the smallest
+    of each.
     """
 
 
@@ -146,11 +129,8 @@ def matrix_power(x: Array, n: int, /) -> Array:
 def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> Array:
     """Compute the rank of matrices: the number of singular values that are not nearly zero.
 
-    Parameters
-    ----------
-    rtol
-        Singular values up to ``rtol`` times the largest count as zero. None: ``max(M, N) * eps``.
-        An array broadcasts against the stack of matrices.
+    ``rtol``: singular values up to ``rtol`` times the largest count as zero. None: ``max(M, N) *
+    eps``. An array broadcasts against the stack of matrices.
     """
 
 
@@ -159,68 +139,40 @@ def outer(x1: Array, x2: Array, /) -> Array:
 
 
 def pinv(x: Array, /, *, rtol: Array | float | None = None) -> Array:
-    """Compute Moore-Penrose pseudo-inverses of matrices, of shape ``(..., N, M)``.
-
-    Parameters
-    ----------
-    rtol
-        Singular values up to ``rtol`` times the largest count as zero. None: ``max(M, N) * eps``.
-        An array broadcasts against the stack of matrices.
-    """
+    """Compute Moore-Penrose pseudo-inverses, ``(..., N, M)``; ``rtol`` as for `matrix_rank`."""
 
 
 def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Compute the QR decomposition ``x = Q @ R``: orthonormal columns and an upper triangle.
 
-    Parameters
-    ----------
-    mode
-        ``"reduced"``: ``Q`` has shape ``(..., M, K)`` and ``R`` has ``(..., K, N)``, with K the
-        smaller of M and N. ``"complete"``: ``(..., M, M)`` and ``(..., M, N)``.
+    ``mode``: ``"reduced"``: ``Q`` has shape ``(..., M, K)`` and ``R`` has ``(..., K, N)``, with K
+    the smaller of M and N. ``"complete"``: ``(..., M, M)`` and ``(..., M, N)``.
     """
 
 
 def slogdet(x: Array, /) -> SlogdetResult:
     """Compute sign and logarithm of the magnitude of determinants, without intermediate overflow.
 
-    Returns
-    -------
-    sign
-        A number of magnitude 1, complex for a complex matrix; 0 if the determinant is 0.
-    logabsdet
-        A real number; -inf if the determinant is 0.
+    ``sign``: a number of magnitude 1, complex for a complex matrix; 0 if the determinant is 0.
+    ``logabsdet``: a real number; -inf if the determinant is 0.
     """
 
 
 def solve(x1: Array, x2: Array, /) -> Array:
     """Solve ``x1 @ X = x2`` for ``X``.
 
-    Parameters
-    ----------
-    x1
-        Square matrices of full rank.
-    x2
-        One vector ``(M,)`` for all matrices of the stack, or matrices ``(..., M, K)``.
+    ``x1``: square matrices of full rank. ``x2``: one vector ``(M,)`` for all matrices of the stack,
+    or matrices ``(..., M, K)``.
     """
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     """Compute the singular value decomposition ``x = U @ diag(S) @ Vh``.
 
-    Parameters
-    ----------
-    full_matrices
-        Whether ``U`` has shape ``(..., M, M)`` and ``Vh`` has ``(..., N, N)``; else ``(..., M, K)``
-        and ``(..., K, N)``, with K the smaller of M and N.
-
-    Returns
-    -------
-    U
-        Orthonormal columns.
-    S
-        The singular values, of shape ``(..., K)``, real and in descending order.
-    Vh
-        Orthonormal rows: the conjugate transpose of V.
+    ``full_matrices``: whether ``U`` has shape ``(..., M, M)`` and ``Vh`` has ``(..., N, N)``; else
+    ``(..., M, K)`` and ``(..., K, N)``, with K the smaller of M and N. ``U``: orthonormal columns.
+    ``S``: the singular values, of shape ``(..., K)``, real and in descending order. ``Vh``:
+    orthonormal rows: the conjugate transpose of V.
     """
 
 
@@ -231,11 +183,8 @@ def svdvals(x: Array, /) -> Array:
 def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
     """Compute the sums of the diagonals of matrices.
 
-    Parameters
-    ----------
-    dtype
-        The dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
-        integers narrower than the default integer are widened to its number of bits.
+    ``dtype``: the dtype of the result, to which ``x`` is cast first. By default that of ``x``, but
+    integers narrower than the default integer are widened to its number of bits.
     """
 
 
@@ -244,11 +193,7 @@ def vector_norm(
 ) -> Array:
     """Compute norms of vectors along one or more axes, which are real.
 
-    Parameters
-    ----------
-    axis
-        Several axes form one vector. None: the whole array is one vector.
-    ord
-        ``sum(abs(x)**ord)**(1/ord)``. inf: the largest magnitude; -inf: the smallest; 0: the number
-        of nonzero elements.
+    Several axes form one vector; without ``axis`` the whole array is one. ``ord``:
+    ``sum(abs(x)**ord)**(1/ord)``. inf: the largest magnitude; -inf: the smallest; 0: the number of
+    nonzero elements.
     """

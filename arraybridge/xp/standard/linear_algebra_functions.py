@@ -21,14 +21,9 @@ __all__ = [
 def matmul(x1: Array, x2: Array, /) -> Array:
     """Compute the matrix product over the last two axes; the axes before them broadcast.
 
-    An argument without axes, or with another ``K``, is an error.
-
-    Parameters
-    ----------
-    x1
-        An array of shape ``(..., M, K)``, or a row ``(K,)``, whose axis the result lacks.
-    x2
-        An array of shape ``(..., K, N)``, or a column ``(K,)``, whose axis the result lacks.
+    An argument without axes, or with another ``K``, is an error. ``x1``: an array of shape ``(...,
+    M, K)``, or a row ``(K,)``, whose axis the result lacks. ``x2``: an array of shape ``(..., K,
+    N)``, or a column ``(K,)``, whose axis the result lacks.
     """
 
 
@@ -41,25 +36,14 @@ def tensordot(
 ) -> Array:
     """Compute a tensor contraction: the sum of products over pairs of axes. It does not conjugate.
 
-    Parameters
-    ----------
-    axes
-        A number ``n`` pairs the last ``n`` axes of ``x1`` with the first ``n`` of ``x2``, in order.
-        A pair of sequences has the axes of ``x1`` and those of ``x2``. Paired axes have equal
-        extents.
-
-    Returns
-    -------
-    Array
-        The remaining axes of ``x1``, then those of ``x2``.
+    ``axes``: a number ``n`` pairs the last ``n`` axes of ``x1`` with the first ``n`` of ``x2``, in
+    order. A pair of sequences has the axes of ``x1`` and those of ``x2``. Paired axes have equal
+    extents. The result has the remaining axes of ``x1``, then those of ``x2``.
     """
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """Compute the dot product of vectors along one axis, conjugating ``x1``; other axes broadcast.
 
-    Parameters
-    ----------
-    axis
-        The axis in both arrays, as a negative number. Its extents must be equal.
+    ``axis``: the axis in both arrays, as a negative number. Its extents must be equal.
     """

@@ -29,52 +29,31 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
 def broadcast_shapes(*shapes: tuple[int | None, ...]) -> tuple[int | None, ...]:
     """Return the shape that shapes broadcast to; ``()`` without arguments.
 
-    Parameters
-    ----------
-    *shapes
-        Shapes. None is an unknown extent, in libraries that build graphs.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not broadcast.
+    None is an unknown extent, in libraries that build graphs. ValueError if the shapes do not
+    broadcast.
     """
 
 
 def broadcast_to(x: Array, /, shape: Shape) -> Array:
     """Broadcast an array to a shape; in most libraries, the result is a view.
 
-    Raises
-    ------
-    ValueError
-        If ``x`` does not broadcast to this shape.
+    ValueError if ``x`` does not broadcast to this shape.
     """
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     """Join arrays along an existing axis; dtypes are promoted.
 
-    Parameters
-    ----------
-    arrays
-        A tuple or list of arrays, with equal extents except along ``axis``.
-    axis
-        None: flatten each array first.
+    ``arrays``: a tuple or list of arrays, with equal extents except along ``axis``. Without an
+    ``axis``, each is flattened first.
     """
 
 
 def expand_dims(x: Array, /, axis: Axes) -> Array:
     """Insert axes of extent 1.
 
-    Parameters
-    ----------
-    axis
-        The position or positions of the new axes in the result, without repetition.
-
-    Raises
-    ------
-    IndexError
-        If the result has no such axis.
+    ``axis``: the position or positions of the new axes in the result, without repetition.
+    IndexError if the result has no such axis.
     """
 
 
@@ -85,12 +64,8 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
 def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
     """Move axes to other positions; the other axes keep their order.
 
-    Parameters
-    ----------
-    source
-        The axes to move, without repetition.
-    destination
-        Their new positions, as many as ``source``, without repetition.
+    ``source``: the axes to move, without repetition. ``destination``: their new positions, as many
+    as ``source``, without repetition.
     """
 
 
@@ -101,76 +76,48 @@ def permute_dims(x: Array, /, axes: Shape) -> Array:
 def repeat(x: Array, repeats: Array | int, /, *, axis: int | None = None) -> Array:
     """Repeat each element, or each slice along ``axis``, consecutively.
 
-    Parameters
-    ----------
-    repeats
-        The number of repetitions, or one number per element along the axis. With an array, the
-        shape of the result depends on values.
-    axis
-        None: flatten the array first, in row-major order.
+    ``repeats``: the number of repetitions, or one number per element along the axis. With an array,
+    the shape of the result depends on values. Without an ``axis``, the array is flattened first, in
+    row-major order.
     """
 
 
 def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> Array:
     """Change the shape; the elements keep their row-major order.
 
-    Parameters
-    ----------
-    shape
-        The new shape. One extent may be -1, and is computed from the others.
-    copy
-        True: always copy. False: never copy. None: copy only if a view is impossible.
-
-    Raises
-    ------
-    ValueError
-        If ``copy`` is False and a copy is needed.
+    ``shape``: the new shape. One extent may be -1, and is computed from the others. ``copy``: True
+    always copies, False never, which is a ValueError if a copy is needed, and None only if a view
+    is impossible.
     """
 
 
 def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
     """Shift elements along axes; elements that leave at one end enter at the other.
 
-    Parameters
-    ----------
-    shift
-        The number of positions, positive toward the end. A tuple has one number per axis; a single
-        number applies to all axes.
-    axis
-        None: flatten, shift, and restore the shape.
+    ``shift``: the number of positions, positive toward the end. A tuple has one number per axis; a
+    single number applies to all axes. Without an ``axis``, flatten, shift, and restore the shape.
     """
 
 
 def squeeze(x: Array, /, axis: Axes) -> Array:
     """Remove axes of extent 1.
 
-    Raises
-    ------
-    ValueError
-        If an axis has another extent.
+    ValueError if an axis has another extent.
     """
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     """Join arrays of the same shape along a new axis; dtypes are promoted.
 
-    Parameters
-    ----------
-    arrays
-        A tuple or list of arrays.
-    axis
-        The position of the new axis in the result.
+    ``arrays``: a tuple or list of arrays. ``axis``: the position of the new axis in the result.
     """
 
 
 def tile(x: Array, repetitions: Shape, /) -> Array:
     """Repeat the whole array along each axis.
 
-    Parameters
-    ----------
-    repetitions
-        One number per axis. Missing numbers are 1, for the first axes. If there are more numbers
-        than axes, axes of extent 1 are added at the front of ``x``.
+    ``repetitions``: one number per axis. Missing numbers are 1, for the first axes. If there are
+    more numbers than axes, axes of extent 1 are added at the front of ``x``.
     """
 
 

@@ -28,23 +28,16 @@ __all__ = [
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     """Return the elements of ``x`` at the positions ``indices`` of one axis.
 
-    Parameters
-    ----------
-    indices
-        A 1-D array of integers; negative ones count from the end.
+    ``indices``: a 1-D array of integers; negative ones count from the end.
     """
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements of ``x`` at positions along one axis, which differ along the other axes.
 
-    Use it with the results of :func:`argsort` and ``argmax(..., keepdims=True)``.
-
-    Parameters
-    ----------
-    indices
-        Integers, with as many axes as ``x``; all axes except ``axis`` broadcast. Negative ones
-        count from the end.
+    Use it with the results of :func:`argsort` and ``argmax(..., keepdims=True)``. ``indices``:
+    integers, with as many axes as ``x``; all axes except ``axis`` broadcast. Negative ones count
+    from the end.
     """
 
 
@@ -77,29 +70,16 @@ def searchsorted(
 ) -> Array:
     """Return the positions at which to insert values of ``x2`` into ``x1`` to keep its order.
 
-    Parameters
-    ----------
-    x1
-        A 1-D array in ascending order, or in the order of ``sorter``.
-    side
-        ``"left"``: before equal values. ``"right"``: after them.
-    sorter
-        The result of ``argsort(x1)`` if ``x1`` is not sorted.
-
-    Returns
-    -------
-    Array
-        An array with the shape of ``x2``.
+    ``x1``: a 1-D array in ascending order, or in the order of ``sorter``. ``side``: ``"left"`` is
+    before equal values, ``"right"`` after them. ``sorter``: the result of ``argsort(x1)`` if ``x1``
+    is not sorted. The result has the shape of ``x2``.
     """
 
 
 def where(condition: Array, x1: Array | complex, x2: Array | complex, /) -> Array:
     """Select elements of ``x1`` if ``condition`` is True, else of ``x2``; all three broadcast.
 
-    Parameters
-    ----------
-    x1, x2
-        At least one array; dtypes are promoted.
+    ``x1``, ``x2``: at least one array; dtypes are promoted.
     """
 
 
@@ -141,16 +121,9 @@ def isin(x1: Array | int, x2: Array | int, /, *, invert: bool = False) -> Array:
 def unique_all(x: Array, /) -> UniqueAllResult:
     """Return the distinct values, with first indices, inverse indices and counts.
 
-    Returns
-    -------
-    values
-        The distinct values, as a 1-D array.
-    indices
-        The index of the first occurrence of each value in the flattened array.
-    inverse_indices
-        Indices with the shape of ``x``: ``values[inverse_indices]`` is ``x``.
-    counts
-        The number of occurrences of each value.
+    ``values``: the distinct values, as a 1-D array. ``indices``: the index of the first occurrence
+    of each value in the flattened array. ``inverse_indices``: indices with the shape of ``x``:
+    ``values[inverse_indices]`` is ``x``. ``counts``: the number of occurrences of each value.
     """
 
 

@@ -29,13 +29,7 @@ def cumulative_prod(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Compute the cumulative product along an axis.
-
-    Parameters
-    ----------
-    include_initial
-        Whether the result starts with 1, which makes the axis longer by one.
-    """
+    """Compute the cumulative product along an axis; ``include_initial``: 1 is put before it."""
 
 
 def cumulative_sum(
@@ -46,13 +40,7 @@ def cumulative_sum(
     dtype: DType | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Compute the cumulative sum along an axis.
-
-    Parameters
-    ----------
-    include_initial
-        Whether the result starts with 0, which makes the axis longer by one.
-    """
+    """Compute the cumulative sum along an axis; ``include_initial``: 0 is put before it."""
 
 
 def max(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
@@ -78,11 +66,8 @@ def std(
 ) -> Array:
     """Compute the standard deviation of real floating-point elements along axes.
 
-    Parameters
-    ----------
-    correction
-        The number subtracted from the number N of elements in the divisor: 0 for a population, 1
-        for a sample. The result is NaN if N is not larger.
+    ``correction``: the number subtracted from the number N of elements in the divisor: 0 for a
+    population, 1 for a sample. The result is NaN if N is not larger.
     """
 
 
@@ -95,14 +80,7 @@ def sum(
 def var(
     x: Array, /, *, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
-    """Compute the variance of real floating-point elements along axes.
-
-    Parameters
-    ----------
-    correction
-        The number subtracted from the number N of elements in the divisor: 0 for a population, 1
-        for a sample. The result is NaN if N is not larger.
-    """
+    """Compute the variance of real floating-point elements along axes, corrected as by `std`."""
 
 
 def all(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
@@ -124,8 +102,6 @@ def diff(
 ) -> Array:
     """Compute differences of neighbors along an axis, ``x[i+1] - x[i]``, ``n`` times.
 
-    Parameters
-    ----------
-    prepend, append
-        Arrays that are first joined to the ends of the axis; the other extents must be equal.
+    ``prepend``, ``append``: arrays that are first joined to the ends of the axis; the other extents
+    must be equal.
     """
