@@ -114,12 +114,8 @@ class audit:
     copies : {"log", "warn", "forbid"}, default "log"
         ``"warn"``: a copy also issues a :class:`~arraybridge.auditing.CopyWarning` at the caller's
         line. ``"forbid"``: the first copy, even if requested, raises
-        :class:`~arraybridge.auditing.CopyForbiddenError` before memory is copied.
-
-    Raises
-    ------
-    ValueError
-        If ``copies`` is invalid.
+        :class:`~arraybridge.auditing.CopyForbiddenError` before memory is copied. ValueError for
+        anything else.
 
     Notes
     -----

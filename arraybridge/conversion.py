@@ -179,14 +179,7 @@ def explain(
 ) -> Route:
     """Return the route that :func:`convert` would take with the same arguments.
 
-    Parameters
-    ----------
-    x : array
-        As for :func:`convert`; a capsule is not consumed.
-    to : str or module
-        The target library.
-    device, copy, alias_readonly, dtype, casting, order
-        As for :func:`convert`.
+    A capsule is not consumed.
 
     Returns
     -------

@@ -39,18 +39,8 @@ LAYOUTS: dict[str, str] = {
 def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     """Return the strides of the C-contiguous layout, in which the last axis varies fastest.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        The extent of each axis. An extent of 0 counts as 1, as in PyTorch; NumPy would set all
-        strides to 0.
-    itemsize : int
-        The number of bytes per item for strides in bytes; 1 for strides in elements.
-
-    Returns
-    -------
-    tuple of int
-        The strides, in the unit of ``itemsize``.
+    They are in bytes with ``itemsize`` in bytes, in elements with 1. An extent of 0 counts as 1, as
+    in PyTorch; NumPy would set all strides to 0.
 
     Examples
     --------
@@ -365,14 +355,9 @@ def canonical(
     )
 
 
-def _outermost_first(axis: tuple[int, int, int]) -> tuple[bool, int, int]:
-    dst, src, _ = axis
-    return dst != 0, -dst, -abs(src)
-
-
 def _fused(axes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Sort ``(dst stride, src stride, extent)`` by stride, and fuse axes that step as one."""
-    axes.sort(key=_outermost_first)
+    axes.sort(key=lambda axis: (axis[0] != 0, -axis[0], -abs(axis[1])))  # outermost first
     fused = [axes[0]]
     for dst, src, extent in axes[1:]:
         outer_dst, outer_src, outer_extent = fused[-1]

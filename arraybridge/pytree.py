@@ -87,11 +87,7 @@ class Node:
     __slots__ = ("build", "children", "keys", "parts", "path", "tree")
 
     def __init__(
-        self,
-        tree: Any,
-        keys: Iterable[Any],
-        children: list[Any],
-        build: Callable[[list[Any]], Any],
+        self, tree: Any, keys: Iterable[Any], children: list[Any], build: Callable[[list[Any]], Any]
     ) -> None:
         self.tree, self.keys, self.children, self.build = tree, [*keys], children, build
         self.path: tuple[Any, ...] = ()

@@ -89,10 +89,6 @@ def _text(part: Part) -> str:
     return f"[{', '.join(f'{start}:{stop}' for start, stop in part)}]"
 
 
-def _index(part: Part) -> Index:
-    return tuple(slice(*each) for each in part)
-
-
 def _shardings(library: str) -> Any:
     if library not in ("jax", "torch"):
         raise TypeError(
@@ -201,18 +197,10 @@ def to_jax(x: Any, mesh: Any = None, **options: Any) -> Any:
 
 
 def shards(x: Any) -> list[tuple[Index, object, Array]]:
-    """List the shards that this process holds: index, device, and an Array on the memory.
+    """List the shards of a jax.Array or DTensor that this process holds.
 
-    Parameters
-    ----------
-    x : jax.Array or DTensor
-        The sharded array.
-
-    Returns
-    -------
-    list of (index, device, Array)
-        The Array has the elements of ``x[index]``; replicas have the same index. The device is the
-        library's own.
+    Each is its index, device, and an Array on the memory, which has the elements of ``x[index]``;
+    replicas have the same index. The device is the library's own.
 
     Examples
     --------
@@ -223,5 +211,6 @@ def shards(x: Any) -> list[tuple[Index, object, Array]]:
     ((slice(0, 3, None),), array([0., 1., 2.], dtype=float32))
     """
     return [
-        (_index(part), device, from_dlpack(array)) for part, device, array in _described(x).shards
+        (tuple(slice(*each) for each in part), device, from_dlpack(array))
+        for part, device, array in _described(x).shards
     ]

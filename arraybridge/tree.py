@@ -157,20 +157,8 @@ def explain(
 ) -> Report:
     """Return what :func:`convert` would do with the same arguments, without converting.
 
-    Parameters
-    ----------
-    tree : container or array
-        See :mod:`arraybridge.tree`.
-    to : str or module
-        The target library.
-    dtype, device, order, copy, alias_readonly, casting : optional
-        As for :func:`convert`.
-
-    Returns
-    -------
-    Report
-        The route of each array in memory; the blocks of Dask arrays are converted later.
-        ``print(report)`` shows a summary.
+    The report has the route of each array in memory; the blocks of Dask arrays are converted later.
+    ``print(report)`` shows a summary.
 
     Examples
     --------
@@ -206,17 +194,7 @@ def explain(
 
 
 def leaves(tree: Any) -> dict[str, Any]:
-    """Return the leaves of a tree by path: the arrays, and all else that is no container.
-
-    Parameters
-    ----------
-    tree : container or array
-        See :mod:`arraybridge.tree`.
-
-    Returns
-    -------
-    dict of str to object
-        In the order of the tree.
+    """Return the leaves of a tree by path, in order: arrays, and all else that is no container.
 
     Examples
     --------

@@ -154,18 +154,7 @@ class Array(ArrayObject):
         ) -> Any:
             """Convert to the native array of a library, as :func:`arraybridge.convert` does.
 
-            Parameters
-            ----------
-            library : str or module, optional
-                The target library, such as ``"torch"``. By default, the result is an Array of the
-                same library.
-            device, copy, alias_readonly
-                As for :func:`arraybridge.convert`.
-
-            Returns
-            -------
-            array
-                A native array, or an :class:`Array` if ``library`` is None.
+            Without a ``library``, such as ``"torch"``, the result is an Array of the same one.
 
             Examples
             --------

@@ -238,13 +238,7 @@ class LibraryArray(Array):
 
     @property
     def T(self) -> Any:
-        """The transpose of a matrix.
-
-        Raises
-        ------
-        ValueError
-            If the array does not have two axes; use ``mT`` or ``permute_dims``.
-        """
+        """The transpose of a matrix; ValueError for other numbers of axes."""
         if self.ndim != 2:
             raise ValueError(f"T needs two axes, got {self.ndim}: use mT or permute_dims")
         return self._namespace.permute_dims(self, (1, 0))
@@ -257,11 +251,8 @@ class LibraryArray(Array):
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """Copy to another device; return the array itself if it is there already.
 
-        Parameters
-        ----------
-        device : Device, (int, int), str or the library's own device
-        stream : optional
-            A stream of CuPy or dpnp; other libraries take none.
+        ``device`` is a Device, a pair, a name or the library's own; ``stream`` one of CuPy or dpnp:
+        other libraries take none.
         """
         cls, native, library = type(self), self._native, self._library
         if stream is not None and not cls._takes_stream:
@@ -285,13 +276,7 @@ class LibraryArray(Array):
         return cls._of(to_device(native, device, stream=stream))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """Return the namespace: the module ``arraybridge.xp.<library>``.
-
-        Raises
-        ------
-        ValueError
-            For a version of the standard that it does not support.
-        """
+        """Return ``arraybridge.xp.<library>``; ValueError for a version that it lacks."""
         check_version(api_version, self._namespace)
         return self._namespace
 

@@ -50,30 +50,15 @@ class Operator(NamedTuple):
 
 
 MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-OPERATORS = (
-    Operator("lt", "less", "compare"),
-    Operator("le", "less_equal", "compare"),
-    Operator("eq", "equal", "compare"),
-    Operator("ne", "not_equal", "compare"),
-    Operator("gt", "greater", "compare"),
-    Operator("ge", "greater_equal", "compare"),
-    Operator("pos", "positive", "unary"),
-    Operator("neg", "negative", "unary"),
-    Operator("abs", "abs", "unary"),
-    Operator("invert", "bitwise_invert", "unary"),
-    Operator("add", "add", "arithmetic"),
-    Operator("sub", "subtract", "arithmetic"),
-    Operator("mul", "multiply", "arithmetic"),
-    Operator("truediv", "divide", "arithmetic"),
-    Operator("floordiv", "floor_divide", "arithmetic"),
-    Operator("mod", "remainder", "arithmetic"),
-    Operator("matmul", "matmul", "arithmetic"),
-    Operator("and", "bitwise_and", "arithmetic"),
-    Operator("or", "bitwise_or", "arithmetic"),
-    Operator("xor", "bitwise_xor", "arithmetic"),
-    Operator("lshift", "bitwise_left_shift", "arithmetic"),
-    Operator("rshift", "bitwise_right_shift", "arithmetic"),
-    Operator("pow", "pow", "arithmetic"),
+_TABLE = {  # methods and functions by forms
+    "compare": "lt=less le=less_equal eq=equal ne=not_equal gt=greater ge=greater_equal",
+    "unary": "pos=positive neg=negative abs=abs invert=bitwise_invert",
+    "arithmetic": "add=add sub=subtract mul=multiply truediv=divide floordiv=floor_divide "
+    "mod=remainder matmul=matmul and=bitwise_and or=bitwise_or xor=bitwise_xor "
+    "lshift=bitwise_left_shift rshift=bitwise_right_shift pow=pow",
+}
+OPERATORS = tuple(
+    Operator(*pair.split("="), forms) for forms, pairs in _TABLE.items() for pair in pairs.split()
 )
 
 
@@ -81,7 +66,7 @@ def methods(cls: Any) -> dict[str, Function]:
     """Make every operator's methods for the Arrays of one library."""
     table: dict[str, Function] = {}
     for op in OPERATORS:
-        function = function_of(op, cls)
+        function = cls._operators.get(op.function) or op.plain  # the library's own if it is right
         table[f"__{op.name}__"] = method = _method(function, cls, unary=op.forms == "unary")
         if op.forms == "arithmetic":
             table[f"__r{op.name}__"] = _method(lambda x, y, f=function: f(y, x), cls)
@@ -90,11 +75,6 @@ def methods(cls: Any) -> dict[str, Function]:
         method.__name__ = name
         method.__qualname__ = f"{cls.__qualname__}.{name}"
     return table
-
-
-def function_of(op: Operator, cls: Any) -> Function:
-    """Return the function of an operator on native arrays: the library's own if it is right."""
-    return cls._operators.get(op.function) or op.plain  # type: ignore[no-any-return]
 
 
 def _method(function: Function, cls: Any, unary: bool = False) -> Function:

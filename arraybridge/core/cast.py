@@ -87,7 +87,9 @@ class CastCopy(NamedTuple):
         by = f"{library.name}'s own {'copy' if given.dtype == self.dtype else 'cast'}"
         copies = given.dtype == self.dtype and library.name == "numpy" and not given.pending
         if copies and not (own_copies_serve() and given.size <= SMALL):
-            by = str(on_host(_info_permuted(given, self.axes), self.source, self.target))
+            shape, steps = (tuple([x[a] for a in self.axes]) for x in (given.shape, given.strides))
+            laid = given._replace(shape=shape, strides=steps)
+            by = str(on_host(laid, self.source, self.target))
         return by if self.onward is None else f"{by}, then {self.onward.kernel}"
 
     def edge(self, take: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
@@ -231,13 +233,6 @@ class CastCopy(NamedTuple):
             _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)
         else:
             numpy.computing.assign(new, old)
-
-
-def _info_permuted(info: TensorInfo, axes: tuple[int, ...]) -> TensorInfo:
-    shape, strides = info.shape, info.strides
-    return info._replace(
-        shape=tuple([shape[axis] for axis in axes]), strides=tuple([strides[axis] for axis in axes])
-    )
 
 
 def _permuted(tensor: ManagedTensor, axes: Sequence[int]) -> ManagedTensor:

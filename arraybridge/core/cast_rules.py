@@ -55,7 +55,10 @@ def _read(dtype: Any) -> DataType:
     if isinstance(dtype, DataType):
         return dtype
     if isinstance(dtype, str):
-        return BY_NAME.get(dtype) or _of_numpy(dtype) or _unknown(dtype)
+        named = BY_NAME.get(dtype) or _of_numpy(dtype)
+        if named is None:
+            raise ValueError(f"dtype is {dtype!r}{did_you_mean(dtype, sorted(BY_NAME))}")
+        return named
     triple = getattr(dtype, "__dlpack_data_type__", None)
     if callable(triple) and not isinstance(dtype, type):
         return DataType(*triple())
@@ -99,10 +102,6 @@ def _of_numpy(dtype: Any) -> DataType | None:
         raise ValueError(f"dtype is {dtype!r}: pass a data type in native byte order")
     named = known.name in _NATIVE or known.isbuiltin == 2  # not long double
     return BY_NAME.get(known.name) if named else None
-
-
-def _unknown(name: str) -> DataType:
-    raise ValueError(f"dtype is {name!r}{did_you_mean(name, sorted(BY_NAME))}")
 
 
 def _no_dtype(dtype: object) -> TypeError:

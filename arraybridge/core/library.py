@@ -63,12 +63,8 @@ class Devices:
     def native_device(self, device: Device) -> object:
         """Return the library's own device object for ``device=``.
 
-        It is called when a route ends off the CPU, and checks that the device can be used.
-
-        Raises
-        ------
-        ConversionError
-            If the device does not exist or has no driver.
+        It is called when a route ends off the CPU. ConversionError if the device does not exist, or
+        has no driver.
         """
         return str(device)
 
@@ -119,14 +115,9 @@ class Computing:
         return True
 
     def astype(self, x: Any, dtype: DataType, axes: tuple[int, ...]) -> object:
-        """Copy ``x`` to another dtype, whatever its values become.
+        """Copy ``x`` to another dtype, or its own, whatever its values become.
 
-        Parameters
-        ----------
-        dtype : DataType
-            The dtype of the copy; may be that of ``x``.
-        axes : tuple of int
-            The order of the axes in the memory of the copy, outermost first. The copy is dense.
+        The copy is dense; ``axes`` is their order in its memory, outermost first.
         """
         raise NotImplementedError
 
@@ -241,11 +232,7 @@ class Library:
     def describe(self, x: Any) -> TensorInfo:
         """Describe ``x``; by default through its export.
 
-        Raises
-        ------
-        TypeError, BufferError
-            If ``x`` cannot be described, because it has no memory yet or no DLPack dtype. The
-            message names the remedy.
+        TypeError or BufferError, with a remedy, if it has no memory yet, or no DLPack dtype.
         """
         return TensorInfo.of_tensor(self.export(x), self.name)
 
@@ -270,11 +257,7 @@ class Library:
         With an owner, ``info``, from :meth:`describe`, is enough to export the array on the CPU,
         and :meth:`export` is not needed there. It is ``x`` itself unless arrays can be freed or
         given other memory. Of an export that is only used `briefly`, during a call, it may be too.
-
-        Raises
-        ------
-        ConversionError
-            If the memory has changed since ``info`` was made, because another thread replaced it.
+        ConversionError if another thread has replaced the memory since ``info`` was made.
         """
         return None
 

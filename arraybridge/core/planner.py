@@ -156,9 +156,10 @@ class _Planning:
             return self.refuse(_missing_dtype(s.dtype_name, accepts))
         least, most = accepts.ndim
         if not least <= s.ndim <= most:
+            known = most if least == most else f"{least} to {most}"
             return self.refuse(
-                f"{accepts.library} supports {_from_to(least, most)} dimensions, this array has "
-                f"{s.ndim}: reshape it first"
+                f"{accepts.library} supports {known} dimensions, this array has {s.ndim}: reshape "
+                "it first"
             )
         if accepts.largest < UNLIMITED:
             why = _too_large(s, accepts, copy)
@@ -386,9 +387,7 @@ def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False
     if s.readonly and not (accepts.readonly or alias_readonly):
         return f"the memory is read-only and {accepts.library} cannot mark it so"
     objection = layout_objection(s, accepts)
-    if objection:
-        return f"{accepts.library} {objection}; the layout is {s.layout}"
-    return None
+    return objection and f"{accepts.library} {objection}; the layout is {s.layout}"
 
 
 def misalignment(s: TensorInfo, accepts: Accepts) -> str | None:
@@ -412,10 +411,6 @@ def wanted_alignment(s: TensorInfo, accepts: Accepts) -> int:
 
 
 UNLIMITED = 2**63 - 1  # `Accepts.largest` without a limit
-
-
-def _from_to(least: int, most: int) -> str:
-    return str(most) if least == most else f"{least} to {most}"
 
 
 def _too_large(s: TensorInfo, accepts: Accepts, copy: bool | None) -> str | None:
@@ -481,18 +476,15 @@ def missing_device(accepts: Accepts, wanted: Device) -> str | None:
     return None
 
 
-def absent_device(library: str, wanted: Device, count: int) -> str | None:
-    """Return why a library cannot use a device that its build supports, or None.
-
-    `count` is the number of devices of that kind that the library finds.
-    """
+def check_present(library: str, wanted: Device, count: int) -> None:
+    """Raise ConversionError if a library finds only `count` devices of a kind, not the wanted."""
     if wanted.id < count:
-        return None
+        return
     first = Device(wanted.type)
     if count:
         known = str(first) if count == 1 else f"{first} to {Device(wanted.type, count - 1)}"
-        return f"{library} finds no {wanted} here, only {known}"
-    return (
+        raise ConversionError(f"{library} finds no {wanted} here, only {known}")
+    raise ConversionError(
         f"{library} finds no usable {str(first).partition(':')[0]} device here: it needs one and "
         "a driver for it; without one, keep the arrays on the CPU, in a library that computes there"
     )

@@ -500,11 +500,6 @@ def outcome(route: Any) -> str:
     return f"{PRINTED.get(route.kind, route.kind)}{by}{moved}"
 
 
-def route_text(route: Any) -> str:
-    """Describe a route in one line: its ends, what it does, and why."""
-    return f"{route.source} -> {route.target} on {route.device}: {outcome(route)} ({route.why})"
-
-
 class _Route(NamedTuple):
     kind: Kind
     why: str
@@ -575,7 +570,7 @@ class Route(_Route):
         return Route, tuple(self)
 
     def __str__(self) -> str:
-        return route_text(self)
+        return f"{self.source} -> {self.target} on {self.device}: {outcome(self)} ({self.why})"
 
     def _repr_html_(self) -> str:
         from ..notebook import table

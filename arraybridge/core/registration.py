@@ -81,17 +81,9 @@ def check(library: Any) -> None:
 
 
 def unregister_library(name: str, /) -> None:
-    """Undo :func:`register_library`.
+    """Undo :func:`register_library`; a library that was replaced is used again.
 
-    Parameters
-    ----------
-    name : str
-        The library's name. If the library had replaced another, that one is used again.
-
-    Raises
-    ------
-    ValueError
-        If no library of that name was registered.
+    ValueError if no library of that name was registered.
 
     Examples
     --------

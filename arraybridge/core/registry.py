@@ -250,11 +250,6 @@ def packages() -> frozenset[str]:
     return frozenset(_packages)
 
 
-def loaded(name: str) -> Library | None:
-    """Return a library that is in use, or None."""
-    return _registered.get(name) or _loaded.get(name)
-
-
 def computing_on(device_kind: str) -> dict[str, str]:
     """Return the libraries that compute on a kind of device, in order, with their requirements."""
     return {

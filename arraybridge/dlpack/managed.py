@@ -164,14 +164,9 @@ class ManagedTensor(Tensor):
 
         The struct's deleter runs exactly once: now if the struct is refused, else when the last
         reference is gone. Memory of a legacy struct, which has no read-only flag, counts as
-        read-only, as in NumPy.
-
-        Raises
-        ------
-        UnsupportedVersionError
-            If the major version is not 1. Fields after the deleter are not read.
-        MalformedTensorError
-            If a field contradicts ``dlpack.h``, or the address is invalid.
+        read-only, as in NumPy. UnsupportedVersionError if the major version is not 1: fields after
+        the deleter are not read. MalformedTensorError if a field contradicts ``dlpack.h``, or the
+        address is invalid.
 
         Examples
         --------

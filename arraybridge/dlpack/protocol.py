@@ -203,9 +203,6 @@ def acquire(
 
 def _agree(said: Device, came: Device) -> bool:
     """Whether two devices name the same memory: host and CUDA memory have several names."""
-    if said == came or (said.host and came.host):
-        return True
-    return said.id == came.id and {said.type, came.type} == _ON_CUDA
-
-
-_ON_CUDA = {DeviceType.CUDA, DeviceType.CUDA_MANAGED}
+    same = said == came or (said.host and came.host)
+    on_cuda = {said.type, came.type} == {DeviceType.CUDA, DeviceType.CUDA_MANAGED}
+    return same or (said.id == came.id and on_cuda)

@@ -127,13 +127,13 @@ class DataType(_DataType):
     @property
     def name(self) -> str:
         """The name in NumPy or ml_dtypes; ``x4`` is appended for 4 lanes."""
-        return _NAMES.get(self) or _NAMES.setdefault(self, self._spell())
-
-    def _spell(self) -> str:
-        base = _BASES.get(self.code, f"code{self.code}_")
-        if not DataTypeCode.BOOL <= self.code <= DataTypeCode.FLOAT4_E2M1FN:  # codes with one width
-            base += str(self.bits)
-        return base if self.lanes == 1 else f"{base}x{self.lanes}"
+        found = _NAMES.get(self)
+        if found is None:
+            found = _BASES.get(self.code, f"code{self.code}_")
+            if not DataTypeCode.BOOL <= self.code <= DataTypeCode.FLOAT4_E2M1FN:  # of one width
+                found += str(self.bits)
+            found = _NAMES[self] = found if self.lanes == 1 else f"{found}x{self.lanes}"
+        return found
 
     @property
     def itemsize(self) -> int:

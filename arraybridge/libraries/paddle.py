@@ -15,17 +15,9 @@ import numpy as np
 import paddle
 
 from ..core.library import Computing, Devices, Library, exported
-from ..core.planner import absent_device
+from ..core.planner import check_present
 from ..core.records import NO_DTYPE, UNKNOWN, Accepts, ConversionError, TensorInfo, without_memory
-from ..dlpack import (
-    CPU,
-    DataType,
-    Device,
-    DeviceType,
-    ManagedTensor,
-    acquire,
-    exchange_api,
-)
+from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire, exchange_api
 from ..native import pyapi
 from ..ndarrays import NATIVE
 
@@ -105,9 +97,7 @@ class _Devices(Devices):
     def native_device(self, device: Device) -> object:
         if device.host:
             return _CPU_PLACE
-        why = absent_device("Paddle", device, paddle.device.cuda.device_count())
-        if why is not None:
-            raise ConversionError(why)
+        check_present("Paddle", device, paddle.device.cuda.device_count())
         return paddle.CUDAPlace(device.id)
 
     def current_stream(self, device: Device) -> int | None:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.library import Library, Routing, array_itself, exported
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import Accepts, ConversionError, TensorInfo, without_memory
 from ..core.registry import library_named
 from ..dlpack import CPU, DataType, ManagedTensor, c_strides
 from ..layout import in_elements
@@ -131,10 +131,6 @@ def _of_tensor(x: pa.Tensor) -> TensorInfo:
     )
 
 
-def _refused(x: pa.Array, why: str) -> TensorInfo:
-    return TensorInfo("pyarrow", 0, 0, (len(x),), (1,), NO_DTYPE, CPU, True, refused=why)
-
-
 def _of_array(given: pa.Array) -> TensorInfo:
     """Describe an array; each level of fixed-size lists is an axis."""
     x, shape = given, [len(given)]
@@ -149,7 +145,8 @@ def _of_array(given: pa.Array) -> TensorInfo:
         missing += x.null_count
     dtype = _BOOL if x.type == _BOOL_TYPE else _dlpack_dtypes.get(x.type)
     if dtype is None:
-        return _refused(given, no_numbers(f"Arrow's {given.type}"))
+        why = no_numbers(f"Arrow's {given.type}")
+        return without_memory("pyarrow", (len(given),), None, CPU, why)
     buffer, bits = x.buffers()[1], dtype == _BOOL  # without elements, it may be None
     if buffer is not None and not buffer.is_cpu:
         raise ConversionError("arraybridge cannot locate the array on a device: copy it first")

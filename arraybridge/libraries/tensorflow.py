@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..core.library import Computing, Devices, Library, Routing
-from ..core.planner import absent_device
+from ..core.planner import check_present
 from ..core.records import UNKNOWN, Accepts, ConversionError, Edge, TensorInfo, without_memory
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, from_capsule, to_capsule
 from ..ndarrays import NATIVE
@@ -75,9 +75,7 @@ class _Devices(Devices):
     def native_device(self, device: Device) -> str:
         if device.host:
             return "CPU:0"
-        why = absent_device("TensorFlow", device, len(tf.config.list_logical_devices("GPU")))
-        if why is not None:
-            raise ConversionError(why)
+        check_present("TensorFlow", device, len(tf.config.list_logical_devices("GPU")))
         return f"GPU:{device.id}"
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warp as wp
 
 from ..core.library import Devices, Library, array_itself
-from ..core.planner import absent_device
+from ..core.planner import check_present
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
 from ..layout import c_strides, in_bytes, in_elements, relaxed, span
@@ -67,9 +67,7 @@ class _Devices(Devices):
     def native_device(self, device: Device) -> str:
         if device.type not in _ON_CUDA:
             return "cpu"
-        why = absent_device("Warp", device, wp.get_cuda_device_count())
-        if why is not None:
-            raise ConversionError(why)
+        check_present("Warp", device, wp.get_cuda_device_count())
         return f"cuda:{device.id}"
 
     def place(self, device: object) -> Device | None:

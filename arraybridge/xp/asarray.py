@@ -31,10 +31,7 @@ _NUMBERS = (*KINDS, numpy.generic)
 
 
 def taking_any(
-    library: str,
-    namespace: Any,
-    own: Callable[..., Any],
-    check_dtype: Callable[[Any], Any] | None,
+    library: str, namespace: Any, own: Callable[..., Any], check_dtype: Callable[[Any], Any] | None
 ) -> Callable[..., Any]:
     """Make ``asarray`` of a native namespace from the library's own.
 

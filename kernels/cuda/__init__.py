@@ -35,38 +35,17 @@ def copy(
 ) -> None:
     """Copy one strided block of a device's memory to another, on a stream.
 
-    Parameters
-    ----------
-    dst, src : int
-        Addresses of the item with all indices 0, of any alignment.
-    shape : tuple of int
-        Extents of any number of axes, including 0 and 1.
-    dst_strides, src_strides : tuple of int
-        In **bytes**, of any sign, including 0.
-    itemsize : int
-        Bytes per item, any positive number.
-    stream : int or None
-        By the array API standard's numbering: None and 1 the legacy default stream, 2 the default
-        stream of this thread, else a handle. The copy is asynchronous.
-    device : int
-        The number of the device of the memory and the stream.
+    The layouts are those of ``arraybridge.kernels.cpu.copy``: addresses of the item with all
+    indices 0, any number of axes, strides in **bytes** of any sign, bytes per item. As there, the
+    addresses cannot be checked, and source and destination must not overlap. `stream` is by the
+    array API standard's numbering: None and 1 the legacy default stream, 2 the default stream of
+    this thread, else a handle. The copy is asynchronous.
 
-    Raises
-    ------
-    ValueError
-        If the tuples differ in length, or `stream` is not a stream.
-    OverflowError
-        If an extent or a stride does not fit in 64 bits.
-    CUDAError
-        If the driver fails; `CUDAMemoryError`, also a MemoryError, if the device's memory is full.
-    ImportError
-        If the kernel is not on disk and Numba cannot compile for CUDA, which `unavailable` reports
-        from then on. Nothing is on the stream then.
-
-    Notes
-    -----
-    As for host memory (``arraybridge.kernels.cpu.copy``), the addresses cannot be checked, and
-    source and destination must not overlap.
+    ValueError if the tuples differ in length, or `stream` is not a stream; OverflowError if an
+    extent or a stride does not fit in 64 bits; CUDAError if the driver fails (`CUDAMemoryError`,
+    also a MemoryError, if the device's memory is full); ImportError if the kernel is not on disk
+    and Numba cannot compile for CUDA: `unavailable` says so from then on, and nothing is on the
+    stream.
     """
     launches = _launches(shape, dst_strides, src_strides, itemsize, dst & 15, src & 15, device)
     if stream is None or stream <= 0:

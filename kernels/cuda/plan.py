@@ -242,13 +242,7 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     )
 
 
-def _pieces(
-    kernel: str,
-    width: int,
-    axes: list[Axis],
-    mode: str = "copy",
-    item: int = 16,
-) -> Plan:
+def _pieces(kernel: str, width: int, axes: list[Axis], mode: str = "copy", item: int = 16) -> Plan:
     """Plan `rows` or `gather`."""
     total = prod([axis.extent for axis in axes])
     span = THREADS if total < _MIN_UNROLLED_PIECES else PIECES * THREADS

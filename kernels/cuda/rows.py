@@ -30,12 +30,7 @@ def filled(ops: Any, item: int) -> Any:
 
 
 def rows(
-    ops: Any,
-    width: int,
-    axes: int,
-    mode: str = "copy",
-    item: int = 16,
-    even: bool = False,
+    ops: Any, width: int, axes: int, mode: str = "copy", item: int = 16, even: bool = False
 ) -> Any:
     """Make the kernel that moves a nest piece by piece, in the order of the destination.
 

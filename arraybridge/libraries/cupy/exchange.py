@@ -18,8 +18,8 @@ import numpy as np
 
 from ...core.kernel import NoKernel, kernel_for
 from ...core.library import Computing, Devices, Library, Routing, deferred
-from ...core.planner import absent_device
-from ...core.records import NO_DTYPE, Accepts, ConversionError, Edge, TensorInfo
+from ...core.planner import check_present
+from ...core.records import NO_DTYPE, Accepts, Edge, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
 from ...layout import in_bytes, in_elements, span
 from ...ndarrays import NATIVE, dlpack_dtype, numpy_dtype
@@ -73,9 +73,7 @@ class _Devices(Devices):
             count = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError:  # no driver, or none for this build
             count = 0
-        why = absent_device("CuPy", device, count)
-        if why is not None:
-            raise ConversionError(why)
+        check_present("CuPy", device, count)
         return cupy.cuda.Device(device.id)
 
     def current_stream(self, device: Device) -> int | None:

@@ -16,7 +16,7 @@ from dpnp.exceptions import DLPackCreationError
 from dpnp.tensor import usm_ndarray
 
 from ...core.library import Computing, Devices, Library, deferred
-from ...core.planner import absent_device
+from ...core.planner import check_present
 from ...core.records import Accepts, ConversionError, TensorInfo, first_line
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor, from_capsule
 from ...layout import span
@@ -39,9 +39,7 @@ class _Devices(Devices):
         )
 
     def native_device(self, device: Device) -> str:
-        why = absent_device("dpnp", device, get_num_devices())
-        if why is not None:
-            raise ConversionError(why)
+        check_present("dpnp", device, get_num_devices())
         return str(device.id)
 
     def to_device(self, x: Any, device: Device) -> np.ndarray | dpnp.ndarray:

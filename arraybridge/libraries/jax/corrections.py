@@ -18,14 +18,7 @@ import numpy as np
 from ...core.records import ConversionError, no_copy_allowed
 from ...xp import corrections
 from ...xp.asarray import from_dlpack as importing
-from ...xp.special_values import (
-    CASES,
-    Function,
-    Means,
-    complex_function,
-    floor_divide,
-    remainder,
-)
+from ...xp.special_values import CASES, Function, Means, complex_function, floor_divide, remainder
 from .state import ENABLE_X64, address_of_buffer
 
 _REMEDY = f"enable 64-bit types with {ENABLE_X64}"

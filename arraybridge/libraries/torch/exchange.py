@@ -19,7 +19,7 @@ from torch.autograd.graph import increment_version
 
 from ... import dlpack
 from ...core.library import Computing, Devices, Library, Routing, deferred, exported, on_memory
-from ...core.planner import absent_device, missing_device
+from ...core.planner import check_present, missing_device
 from ...core.records import (
     NO_DTYPE,
     Accepts,
@@ -281,11 +281,10 @@ class _Devices(Devices):
         place = NATIVE_DEVICES.get(device)
         if place is not None:
             return place
-        why = missing_device(LIBRARY.accepts, device) or absent_device(
-            "PyTorch", device, devices_of(device.type)
-        )
+        why = missing_device(LIBRARY.accepts, device)
         if why is not None:
             raise ConversionError(why)
+        check_present("PyTorch", device, devices_of(device.type))
         place = NATIVE_DEVICES[device] = torch.device(DEVICE_NAMES[device.type], device.id)
         return place
 
