@@ -100,8 +100,9 @@ $(VENV)/.made:
 	"$(PYTHON)" -m venv "$(@D)"
 	@touch $@
 
-# One stamp per set of extras: `make` installs again only if the pins, the extras or the C sources change.
-BUILT := pyproject.toml setup.py $(wildcard arraybridge/native/*.c arraybridge/native/*.h)
+# One stamp per set of extras: `make` installs again only if the pins, the extras or compiled sources change.
+BUILT := pyproject.toml setup.py build_backend.py $(wildcard arraybridge/native/*.c arraybridge/native/*.h) \
+	$(addprefix kernels/cpu/,$(addsuffix .py,build loader loops microkernels plan_types shuffle))
 comma := ,
 ifeq ($(VERSIONS),pins)
 $(VENV)/.test: $(VENV)/.made $(BUILT) $(PINS)

@@ -1,7 +1,7 @@
-"""What pyproject.toml cannot express: the C extension, and the README for a package index.
+"""What pyproject.toml cannot express: what is compiled, and the README for a package index.
 
-The extension is optional: if it cannot be compiled, the package is installed without it, and the
-wheel fits every machine.
+The C extension and the copy kernels are optional: what cannot be compiled is left out with a
+warning, and a wheel without both fits every machine.
 
 On a package index, relative links are broken. With a `Source` in `[project.urls]` they become
 absolute, to the tag of this version; without one, their text stays and pictures are removed.
@@ -9,7 +9,10 @@ absolute, to the tag of this version; without one, their text stays and pictures
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import shutil
 import sys
 import sysconfig
 import tomllib
@@ -22,7 +25,8 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
-HERE = Path(__file__).resolve().parent
+from build_backend import HERE, kernels
+
 PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
 RELATIVE = r"(?!https?://|mailto:|#)"
 PICTURE = re.compile(
@@ -51,7 +55,16 @@ LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class Build(build_ext):
-    """Compile with NumPy's headers, a build requirement in pyproject.toml."""
+    """Compile the C extension, with NumPy's headers, and the kernels; `made` says which."""
+
+    made = frozenset[str]()
+
+    def run(self) -> None:
+        linker = kernels().linker()
+        if not shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) and linker:
+            os.environ.setdefault("CC", shlex.join(linker))  # Zig's
+        super().run()
+        self.run_kernels()
 
     def build_extension(self, ext: Any) -> None:
         try:
@@ -59,8 +72,8 @@ class Build(build_ext):
 
             ext.include_dirs.append(numpy.get_include())
             super().build_extension(ext)
+            Build.made |= {"extension"}
         except Exception as error:
-            self.distribution.ext_modules = []  # for `Wheel`
             # The result of an earlier build would not match these sources.
             for folder in (self.build_lib, HERE):
                 with suppress(OSError):
@@ -68,18 +81,43 @@ class Build(build_ext):
             # setuptools warns and continues, as the extension is optional
             raise CompileError(f"{ext.name} is left out: {error}") from error
 
+    def run_kernels(self) -> None:
+        """Compile the kernels, unless those in the tree are of the same sources."""
+        here = kernels().LIBRARY
+        folder = Path(self.build_lib, "arraybridge", "kernels", "cpu")
+        there = here if self.inplace else str(folder / Path(here).name)
+        try:
+            if not kernels().is_current(there):
+                if kernels().is_current(here):
+                    self.mkpath(str(folder))
+                    self.copy_file(here, there)
+                else:
+                    self.mkpath(str(Path(there).parent))
+                    kernels().build(there)
+            Build.made |= {"kernels"}
+        except Exception as error:
+            with suppress(OSError):
+                os.unlink(there)
+            self.warn(f"the compiled kernels are left out, and NumPy will copy: {error}")
+
 
 class Wheel(bdist_wheel):
-    """Build first, then name the wheel: compiling the extension may fail."""
+    """Build first, then name the wheel after what was compiled."""
 
     def run(self) -> None:
         for ext in self.distribution.ext_modules:
             if sys.platform != "win32":  # debug data has local paths and doubles the size
                 ext.extra_compile_args.append("-g0")
         self.run_command("build")
-        if not self.distribution.ext_modules:
-            self.root_is_pure, self.py_limited_api = True, False
+        if "extension" not in Build.made:
+            self.py_limited_api = False
+            if "kernels" not in Build.made:
+                self.distribution.ext_modules, self.root_is_pure = [], True
         super().run()
+
+    def get_tag(self) -> tuple[str, str, str]:
+        tag = super().get_tag()
+        return tag if "extension" in Build.made else ("py3", "none", tag[2])
 
 
 # -pthread, as older C libraries have POSIX threads in a separate library.

@@ -19,6 +19,7 @@ import arraybridge as ab
 from .. import native
 from ..core.registry import all_entries, known_name, library_named
 from ..kernels import cuda, disk
+from ..kernels.cpu import loader
 from ..kernels.cuda import context, driver
 from ..ndarrays import numpy_dtype
 from . import warmup
@@ -83,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--alias-readonly", action="store_true", help="share read-only memory")
     explain.add_argument("--json", action="store_true", help="print JSON")
 
-    text = "compile the copy kernels and store them on disk, for machines of this kind"
+    text = "compile the copy kernels for the GPUs here, and store them on disk"
     compile = commands.add_parser("warmup", help=text, description=text)
     compile.set_defaults(run=warmup.run)
     sizes, text = (1, 2, 4, 8, 16), "of elements, in bytes (default: 1,2,4,8,16)"
@@ -124,6 +125,7 @@ def _machine() -> dict[str, str]:
         kernels = sum(name.endswith(".kernel") for name in os.listdir(disk.folder() or os.devnull))
     except OSError:  # no kernel has been written yet
         kernels = 0
+    lacks = loader.unavailable()
     gpu = driver.problem() or cuda.unavailable()
     return {
         "version": ab.__version__,
@@ -131,7 +133,10 @@ def _machine() -> dict[str, str]:
         "python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
         "cpu": f"{os.cpu_count()} cores, copies by up to {ab.get_num_threads()} threads",
         "C extension": native.C.__file__ if native.C else f"not used: {native.MISSING}",
-        "kernel cache": disk.problem() or f"{kernels} kernels in {disk.folder()}",
+        "CPU kernels": f"not used: {lacks}"
+        if lacks
+        else f"{loader.LIBRARY}, for {8 * loader.VECTOR} bits",
+        "CUDA kernel cache": disk.problem() or f"{kernels} kernels in {disk.folder()}",
         "cuda": gpu or f"{context.count()} devices",
     }
 

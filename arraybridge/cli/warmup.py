@@ -1,4 +1,4 @@
-"""``warmup``: compile the copy kernels that a deployment needs, and store them on disk."""
+"""``warmup``: compile the copy kernels for the CUDA devices here, and store them on disk."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import cuda, disk
-from ..kernels.cpu import loader, plan
-from ..kernels.cpu.plan_types import Plan as CPUPlan
-from ..kernels.cuda import build, context
-from ..kernels.cuda import plan as cuda_plan
-from ..kernels.cuda.plan_types import Plan as CUDAPlan
+from ..kernels.cuda import build, context, plan
+from ..kernels.cuda.plan_types import Plan
 from ..layout import Canonical, c_strides, canonical
 
 COMPILED, THERE, LOST = "compiled", "on disk already", "not stored"
@@ -25,35 +22,25 @@ def run(args: argparse.Namespace) -> int:
     """Compile and print the result; return the exit status, 1 if a kernel cannot be stored."""
     if min(args.item_sizes, default=0) < 1:
         raise ValueError("--item-sizes must be numbers of bytes, such as 1,4,8")
+    missing = cuda.unavailable()
+    if missing is not None:
+        print(f"CUDA: {missing}. The kernels for the CPU are built with arraybridge.")
+        return 0
     print(f"Kernels in {disk.folder()}:", flush=True)
-    lost = 0
-    for processor, kernels in (("CPU", _cpu), ("CUDA", _cuda)):
-        start, count = time.perf_counter(), Counter[str]()
-        for name, state in kernels(args.item_sizes):
-            count[state] += 1
-            if args.verbose or state == LOST:
-                print(f"  {state}: {name}", flush=True)
-        took = time.perf_counter() - start
-        print(f"{processor}: {count[COMPILED]} {COMPILED}, {count[THERE]} {THERE}, in {took:.1f} s")
-        lost += count[LOST]
-    if lost:
-        print(f"{lost} kernels could not be stored: {disk.problem() or disk.folder()}")
-    return int(lost > 0)
+    start, count = time.perf_counter(), Counter[str]()
+    for name, state in _compiled(args.item_sizes):
+        count[state] += 1
+        if args.verbose or state == LOST:
+            print(f"  {state}: {name}", flush=True)
+    took = time.perf_counter() - start
+    print(f"CUDA: {count[COMPILED]} {COMPILED}, {count[THERE]} {THERE}, in {took:.1f} s")
+    if count[LOST]:
+        print(f"{count[LOST]} kernels could not be stored: {disk.problem() or disk.folder()}")
+    return int(count[LOST] > 0)
 
 
-def _cpu(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:
-    for name, made in cpu_plans(item_sizes):
-        there = loader.is_stored(made.kernel)
-        if loader.address(made.kernel) is None or loader.nest(made.kernel) is None:
-            raise ImportError(loader.unavailable())
-        kept = there or loader.is_stored(made.kernel)
-        yield f"{made.kernel.kind} ({name})", THERE if there else COMPILED if kept else LOST
-
-
-def _cuda(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:
-    """The kernels for the CUDA devices, if any: once per compute capability."""
-    if cuda.unavailable() is not None:
-        return
+def _compiled(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:
+    """Compile the kernels for the devices, if any: once per compute capability."""
     devices = [context.device(ordinal) for ordinal in range(context.count())]
     for capability, device in {device.capability: device for device in devices}.items():
         for name, made in cuda_plans(item_sizes):
@@ -66,34 +53,23 @@ def _cuda(item_sizes: Iterable[int]) -> Iterator[tuple[str, str]]:
             yield f"cuda {made.kernel}, {sm} ({name})", state
 
 
-def cpu_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CPUPlan]]:
-    """Yield the name and the plan of one layout for each kernel of the CPU."""
-    seen = set()
-    for name, form in _forms(item_sizes, (301, 2999)):  # smaller and larger than the cache
-        made = plan.plan(form)
-        if made.kernel not in seen:
-            seen.add(made.kernel)
-            yield name, made
-
-
-def cuda_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, CUDAPlan]]:
+def cuda_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, Plan]]:
     """Yield the name and a launch of one layout for each CUDA kernel.
 
     Memory is assumed to start at a multiple of 16 bytes, as that of array libraries does.
     """
     seen: set[tuple[object, ...]] = {("memcpy", ())}
-    # Sides with rows that start at multiples of 16 bytes, and without.
-    for name, form in _forms(item_sizes, (1024, 301, 3001)):
-        for made in cuda_plan.plan(form, form.dst_offset % 16, form.src_offset % 16):
+    for name, form in _forms(item_sizes):
+        for made in plan.plan(form, form.dst_offset % 16, form.src_offset % 16):
             if made[:2] not in seen:
                 seen.add(made[:2])
                 yield name, made
 
 
-def _forms(item_sizes: Iterable[int], sides: Iterable[int]) -> Iterator[tuple[str, Canonical]]:
+def _forms(item_sizes: Iterable[int]) -> Iterator[tuple[str, Canonical]]:
     """Yield the name and the canonical form of each of the most common layouts."""
     for item in item_sizes:
-        for side in sides:
+        for side in (1024, 301, 3001):  # rows that start at multiples of 16 bytes, or not
             for name, x in _views(side, item).items():
                 form = canonical(x.shape, c_strides(x.shape, item), x.strides, item)
                 yield f"{name}, {item} byte{'s' if item > 1 else ''}", form

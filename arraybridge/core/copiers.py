@@ -28,6 +28,7 @@ from .kernel import (
     compact_copy,
     host_kernel,
     kernel_for,
+    name_of,
     no_kernel,
     own_copies_serve,
 )
@@ -115,7 +116,7 @@ class HostCopy(NamedTuple):
 
     def __str__(self) -> str:
         # C-contiguous memory is moved as it is, even if another kernel is registered.
-        return OWN if self.info.c_contiguous else self.kernel.name
+        return OWN if self.info.c_contiguous else name_of(self.kernel)
 
     def copy(self, x: object, info: TensorInfo) -> object:
         """Copy ``x`` to a block aligned to 64 bytes, as an array of the target."""

@@ -136,6 +136,14 @@ def host_kernel(device: Device) -> Kernel:
     return _kernels.get(device.type, _CPU)
 
 
+def name_of(kernel: Kernel) -> str:
+    """Return the name of a kernel of host memory; of NumPy's copy where ours are missing."""
+    from ..kernels.cpu import loader
+
+    why = loader.unavailable() if kernel is _CPU else None
+    return kernel.name if why is None else f"NumPy's copy ({why})"
+
+
 def _copy_on_host(*layout: Any) -> None:
     cpu.copy(*layout)
 

@@ -1,184 +1,148 @@
-"""Load each kernel once per process: from the disk cache, or compiled by Numba.
+"""The compiled kernels: a shared library that is built with the package, and opened once.
 
-The nests (`loops`) are compiled by Numba, the inner kernels (`microkernels`) by LLVM alone. The
-object code is stored in a file (`disk`) and linked into later processes by llvmlite, without Numba.
-It calls only the C library's ``memcpy`` and the like, which is checked before it is stored. Linked
-code stays until the process ends: threads may run it after the last Python object is gone.
+It has a set of kernels for each kind of CPU of a family (`FAMILIES`), compiled by `build`. It calls
+only the C library's ``memcpy`` and the like, and stays open until the process ends: threads may run
+its code after the last Python object is gone.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
-import threading
+import sys
 from functools import cache
-from platform import machine
-from typing import Any
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
 
-from arraybridge.kernels import disk
-from arraybridge.kernels.cpu.plan_types import Key
+if TYPE_CHECKING:
+    from arraybridge.kernels.cpu.plan_types import Key
 
-_ENTRY = "arraybridge_kernel"
-_C_LIBRARY = ("memcpy", "memmove", "memset", "llvm.")  # what object code may call: names begin so
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
+#: The library, beside this file.
+LIBRARY = os.path.join(_FOLDER, "_kernels.dylib" if sys.platform == "darwin" else "_kernels.so")
 
-_addresses: dict[Key, int] = {}
-_loading = threading.RLock()
+#: What it is compiled from.
+SOURCES = "build.py", "loader.py", "loops.py", "microkernels.py", "plan_types.py", "shuffle.py"
+
 #: Whether the user has switched compiled code for copies off.
 SWITCHED_OFF = os.environ.get("ARRAYBRIDGE_NO_KERNELS", "0") not in ("", "0")
-_unavailable = "ARRAYBRIDGE_NO_KERNELS is set" if SWITCHED_OFF else None
+
+
+class Kind(NamedTuple):
+    """A kind of CPU that has a set of kernels."""
+
+    vector: int  # bytes of its vectors
+    cpu: str  # LLVM's name, and features beyond it
+    features: str
+    needs: tuple[str, ...]  # NumPy's names of what a CPU must have
+
+
+#: The kinds of each family, the widest first. Without VBMI, bytes would be half as fast.
+FAMILIES = {
+    "x86_64": (
+        Kind(64, "x86-64-v4", "+avx512vbmi", ("X86_V4", "AVX512_SKX", "AVX512VBMI")),
+        Kind(32, "x86-64-v3", "", ("X86_V3", "AVX2", "FMA3")),
+        Kind(16, "x86-64-v2", "", ("X86_V2", "SSE42", "POPCNT")),
+    ),
+    "aarch64": (Kind(16, "generic", "+neon", ("ASIMD",)),),
+}
+FAMILIES["arm64"] = FAMILIES["aarch64"]  # macOS's name
+
+
+def machine() -> str:
+    """Return the family of this machine's CPU, such as ``x86_64``."""
+    return os.uname().machine if hasattr(os, "uname") else sys.platform
+
+
+def kinds(family: str, has: dict[str, bool]) -> list[Kind]:
+    """Return the kinds whose kernels a CPU can run, the widest first.
+
+    `has` are its features by NumPy's names. Levels, such as X86_V3, are known since NumPy 2.4.
+    """
+    return [
+        kind
+        for kind in FAMILIES.get(family, ())
+        if all(has.get(name, name.startswith("X86_V")) for name in kind.needs)
+    ]
+
+
+def _here() -> list[Kind]:
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as has
+    except ImportError:
+        has = {}
+    return kinds(machine(), has)
+
+
+_runs = _here()
+
+#: Bytes of the widest vectors here: 64 (AVX-512 with VBMI), 32 (AVX2), else 16 (SSE4.2, NEON).
+VECTOR = _runs[0].vector if _runs else 16
 
 
 def address(key: Key) -> int | None:
-    """Return the address of an inner kernel; None if it cannot be loaded: see `unavailable`."""
-    return _addresses.get(key) or _load(key)
+    """Return the address of an inner kernel; None if there is none: see `unavailable`."""
+    return _address(symbol(key))
 
 
 def nest(key: Key) -> int | None:
     """Return the address of the nest that calls an inner kernel; None as for `address`."""
-    return address(Key("nest", parts=key.kind == "merge", vector=key.vector))
+    return _address(nest_symbol(key.vector, merging=key.kind == "merge"))
+
+
+def symbol(key: Key) -> str:
+    """Return the name of an inner kernel in the library."""
+    return "_".join(map(str, ("arraybridge", key.vector, *key[:4])))
+
+
+def nest_symbol(vector: int, *, merging: bool) -> str:
+    """Return the name of a nest in the library."""
+    return f"arraybridge_{vector}_{'merging' if merging else 'nest'}"
 
 
 def unavailable() -> str | None:
-    """Return why this process can load no more kernels; None if it probably can.
-
-    Kernels that are already loaded stay.
-    """
-    return _unavailable
-
-
-def is_stored(key: Key) -> bool:
-    """Whether the disk has an intact kernel for this machine."""
-    return disk.read(_path(key)) is not None
-
-
-def _load(key: Key) -> int | None:
-    global _unavailable
-    with _loading:
-        try:
-            if key not in _addresses and _unavailable is None:  # another thread may have loaded it
-                _addresses[key] = _found(key) or _made(key)
-        except Exception as error:
-            # For example NumPy is too new for Numba, LLVM lacks memory under a limit, or an
-            # interrupted import has left incomplete modules.
-            missing = isinstance(error, ImportError)
-            what = "Numba cannot be imported" if missing else "Numba or LLVM does not work"
-            _unavailable = f"{what}: {type(error).__name__}: {error}"
-    return _addresses.get(key)
-
-
-def _found(key: Key) -> int:
-    """Load a kernel from the disk cache; 0 if it is not there."""
-    code = disk.read(_path(key))
-    try:
-        return 0 if code is None else _linked(code)
-    except RuntimeError:  # LLVM: not an object file
-        return 0
-
-
-def _made(key: Key) -> int:
-    """Compile a kernel and store it; ImportError without Numba."""
-    from arraybridge.kernels.cpu import loops, microkernels
-
-    if key.kind == "nest":
-        x86 = machine().lower() in ("x86_64", "amd64", "i386", "i686")
-        code = loops.nest_code(key.vector, x86=x86, merging=bool(key.parts))
-    else:
-        code = microkernels.inner_code(key)
-    compiled = _object_code(*code)
-    disk.write(_path(key), compiled)
-    return _linked(compiled)
-
-
-def _linked(code: bytes) -> int:
-    """Link object code and return the address of its kernel; 0 if it has none.
-
-    LLVM raises RuntimeError if ``code`` is not an object file.
-    """
-    llvm = _llvm()
-    module = llvm.parse_assembly("")
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=1)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    address: int = engine.get_function_address(_ENTRY)
-    engine.detach()
-    module.detach()
-    return address
-
-
-def _object_code(ir: str, function: str) -> bytes:
-    """Compile LLVM IR to object code that does not need Numba.
-
-    `function` is what is called. Numba adds calls to report an exception, but a nest raises none:
-    LLVM removes them once all other functions are internal to the module. RuntimeError if the code
-    still calls functions other than the C library's.
-    """
-    llvm = _llvm()
-    module = llvm.parse_assembly(ir)
-    for each in module.functions:
-        if each.name == function:
-            each.name = _ENTRY
-        elif not each.is_declaration:
-            each.linkage = "internal"
-    cpu, features = _host()[1:]
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=os.environ.get("NUMBA_CPU_NAME") or cpu,
-        features=os.environ.get("NUMBA_CPU_FEATURES", features),
-        opt=3,
-        reloc="static",
-    )
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_ipsccp_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.add_strip_dead_prototype_pass()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    declared = [
-        each.name
-        for each in (*module.functions, *module.global_variables)
-        if each.is_declaration and not each.name.startswith(_C_LIBRARY)
-    ]
-    if declared:
-        raise RuntimeError(f"a kernel calls {declared}")
-    code: bytes = machine.emit_object(module)
-    return code
-
-
-def _path(key: Key) -> str | None:
-    """Return the path of a kernel's file; None if its key cannot be determined."""
-    return disk.path("-".join(map(str, ("cpu", *key))), _dependencies, key)
+    """Return why this process has no compiled kernels, and what to do; None if it has."""
+    opened = _opened()
+    return opened if isinstance(opened, str) else None
 
 
 @cache
-def _dependencies() -> tuple[object, ...]:
-    """Return everything that object code depends on, except the environment."""
-    versions = ("numba", "_version.py"), ("llvmlite", "_version.py")
-    return (*disk.dependencies(os.path.dirname(os.path.abspath(__file__)), *versions), _host())
+def _address(name: str) -> int | None:
+    library = _opened()
+    return None if isinstance(library, str) else ctypes.cast(library[name], ctypes.c_void_p).value
 
 
 @cache
-def _host() -> tuple[str, str, str]:
-    """Return the system, the CPU and its features, as LLVM names them."""
-    llvm = _llvm()
+def _opened() -> ctypes.CDLL | str:
+    """Open the library; return why not if that fails.
+
+    Two threads may do it at once: both get the same library.
+    """
+    if SWITCHED_OFF:
+        return "ARRAYBRIDGE_NO_KERNELS is set"
+    if not _runs:
+        return f"arraybridge has no kernels for this CPU ({machine()})"
+    again = "install arraybridge again, where Numba and a C compiler are (pip install -v shows why)"
+    if not os.path.exists(LIBRARY):
+        return f"this arraybridge was built without kernels: {again}"
     try:
-        features = llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # unknown on some machines
-        features = ""
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
+        library = ctypes.CDLL(LIBRARY)
+        made_of = ctypes.string_at(library["arraybridge_sources"]).decode()
+        if made_of != (digest() or made_of):
+            return f"{LIBRARY} is older than its sources: {again}"
+    except (OSError, AttributeError) as error:
+        return f"{error}: {again}"
+    return library
 
 
-def _llvm() -> Any:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm
-
-
-def _after_fork_in_child() -> None:
-    """Replace the lock, which a thread of the parent may have held."""
-    global _loading
-    _loading = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+def digest() -> str | None:
+    """Return a digest of the library's sources and kind of machine; None without the sources."""
+    made = blake2b(f"{sys.platform} {machine()}".encode(), digest_size=16)
+    try:
+        for name in SOURCES:
+            with open(os.path.join(_FOLDER, name), "rb") as source:
+                made.update(source.read())
+    except OSError:
+        return None
+    return made.hexdigest()

@@ -10,12 +10,12 @@ from math import prod
 from typing import Any
 
 from arraybridge.kernels.cpu.checks import check
+from arraybridge.kernels.cpu.loader import VECTOR
 from arraybridge.kernels.cpu.plan_types import (
     LINE,
     ONE,
     SCRATCH,
     STREAM_MIN_BYTES,
-    VECTOR,
     Axis,
     Key,
     Plan,

@@ -21,17 +21,7 @@ from array import array
 from math import prod
 from typing import NamedTuple
 
-
-def _vector() -> int:
-    try:
-        from numpy._core._multiarray_umath import __cpu_features__ as has
-    except ImportError:
-        has = {}
-    if has.get("AVX512BW") or has.get("AVX512_SKX"):
-        return 64
-    if has.get("AVX2"):
-        return 32
-    return 16
+from arraybridge.kernels.cpu.loader import VECTOR
 
 
 def _cache() -> int:
@@ -44,9 +34,6 @@ def _cache() -> int:
             return int(size[:-1]) * units[size[-1]]
     return 1 << 24
 
-
-#: Bytes of a vector: 64 (AVX-512 with byte and word operations), 32 (AVX2), else 16 (SSE2, NEON).
-VECTOR = _vector()
 
 #: The least bytes of a result that is written past the caches: half of the last one, at most 8 MB,
 #: as many cores may share it. Copies of 8 to 64 MB were 1.3 to 2.7 times as fast past a cache of

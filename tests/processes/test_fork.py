@@ -99,23 +99,6 @@ go.set()
     assert said == "{0}\n"
 
 
-@pytest.mark.parametrize("first", ["numba", "llvmlite.binding"])
-def test_beside_idle_threads_where_a_compiler_has_been_imported(first, tmp_path):
-    """The child compiles its kernels by itself."""
-    pytest.importorskip(first)
-    said = python(
-        PRELUDE.replace("import numpy as np", f"import {first}\nimport numpy as np")
-        + """
-go = threading.Event()
-threading.Thread(target=go.wait, daemon=True).start()
-print(child(0))
-go.set()
-""",
-        env={"ARRAYBRIDGE_CACHE_DIR": str(tmp_path)},
-    )
-    assert said == "0\n"
-
-
 def test_while_other_threads_export_and_release():
     said = python(
         PRELUDE

@@ -12,7 +12,6 @@ from arraybridge.kernels.cpu import copying, loader, plan, pool
 from arraybridge.layout import canonical
 
 __all__ = [
-    "cached",
     "in_slices",
     "loader",
     "np",
@@ -36,15 +35,6 @@ def transposes(count: int, dtype: str = "f4", copy: Any = _by_kernel) -> int:
         copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, a.itemsize)
         assert (b == a.T).all()
     return count
-
-
-def cached(dtype: str = "f4") -> bool:
-    """Copy one, and say whether the kernel was on the disk."""
-    item = np.dtype(dtype).itemsize
-    key = plan.plan(canonical((57, 301), (301 * item, item), (item, 57 * item), item)).kernel
-    there = loader.is_stored(key)
-    transposes(1, dtype)
-    return there
 
 
 def in_slices() -> None:

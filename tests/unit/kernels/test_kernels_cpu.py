@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import CFUNCTYPE, c_int64
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -185,46 +183,9 @@ class TestFace:
         with pytest.raises(OverflowError):
             by_kernel(0, 0, (2, 2), (2**63, 1), (1, 1), 1)
 
-    def test_no_compiler(self, monkeypatch, tmp_path: Path) -> None:
-        """Numba refuses to be imported next to a NumPy that is newer than itself."""
-        monkeypatch.setenv("ARRAYBRIDGE_CACHE_DIR", str(tmp_path))
-        monkeypatch.setattr(loader, "_addresses", {})
-        monkeypatch.setattr(loader, "_unavailable", None)  # put back after the test
-        monkeypatch.setitem(sys.modules, "arraybridge.kernels.cpu.loops", None)
-        monkeypatch.delattr("arraybridge.kernels.cpu.loops", raising=False)
-        rows, cols = 300, cpu.SMALL // 300 + 1
-        given = Layout((rows, cols), (cols, 1), (1, rows), 1)
-        check(given, ways={"chosen": cpu.copy})
-        assert "Numba cannot be imported" in loader.unavailable()
-        assert not copying.copy_planned(0, 0, plan(layout.canonical(*given)))
-
 
 WORK = "from tests.support.transposes import *\n"
 
 
-def test_import_and_runs_load_no_compiler() -> None:
-    python(
-        WORK
-        + """
-import sys
-from arraybridge.kernels import cpu
-a = np.arange(1 << 20, dtype="f4")
-b = np.empty_like(a)
-cpu.copy(b.ctypes.data, a.ctypes.data, (1024, 1024), (4096, 4), (4096, 4), 4)
-assert (a == b).all()
-a, b = a[:10000].reshape(100, 100), b[:10000].reshape(100, 100)
-cpu.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
-assert (b == a.T).all()
-assert not {"numba", "llvmlite"} & set(sys.modules), "a run or a small copy loaded the compiler"
-a, b = np.arange(1 << 20, dtype="f4").reshape(1024, 1024), np.empty((1024, 1024), "f4")
-cpu.copy(b.ctypes.data, a.ctypes.data, b.shape, b.strides, a.T.strides, 4)
-assert (b == a.T).all()
-assert cpu.loader._addresses, "a large copy by another way than the kernel"
-"""
-    )
-
-
-def test_eight_threads_from_the_first_call_on_and_without_jit() -> None:
-    """NUMBA_DISABLE_JIT is for the user's own kernels: ours are no Python to fall back on."""
-    work = "together(100, ['f4', 'f8', 'f4', 'c16', 'f4', 'f8', 'c16', 'i2'])"
-    python(WORK + work, env={"NUMBA_DISABLE_JIT": "1"})
+def test_eight_threads_from_the_first_call_on() -> None:
+    python(WORK + "together(100, ['f4', 'f8', 'f4', 'c16', 'f4', 'f8', 'c16', 'i2'])")
