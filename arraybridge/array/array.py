@@ -189,34 +189,17 @@ class Array(ArrayObject):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """A DLPack capsule.
+        """A DLPack capsule: array API standard 2025.12, ``array.__dlpack__``.
 
-        Parameters
-        ----------
-        stream : int, optional
-            The consumer's stream, by the standard's numbering; only for devices that have streams.
-        max_version : (int, int), optional
-            The newest version that the consumer reads. Without it, or below 1.0, the capsule is the
-            legacy one, which cannot express read-only: read-only memory is copied for it, unless
-            ``copy=False``.
-        dl_device : (int, int), optional
-            Where the data shall be: the device of the array, or the CPU, ``(1, 0)``.
-        copy : bool, optional
-            None: share, copy where that cannot be; False: share or fail; True: copy.
+        Without a ``max_version``, or below 1.0, it is the legacy one, which cannot express
+        read-only: read-only memory is copied for it, unless ``copy=False``. ``dl_device`` is the
+        device of the array, or the CPU, ``(1, 0)``. ``copy``: None shares, or copies where that
+        cannot be; False shares or fails; True copies. ``stream`` is the consumer's, by the
+        standard's numbering, for devices that have streams.
 
-        Raises
-        ------
-        BufferError
-            If the data cannot be exported as asked.
-        TypeError
-            For a ``stream`` that is no integer, or a ``max_version`` or ``dl_device`` that is no
-            pair.
-        ValueError
-            For a stream that the device does not have.
-
-        Notes
-        -----
-        Array API standard 2025.12, ``array.__dlpack__``.
+        BufferError if the data cannot be exported as asked; TypeError for a ``stream`` that is no
+        integer, or a ``max_version`` or ``dl_device`` that is no pair; ValueError for a stream that
+        the device does not have.
         """
         if copy is not None:
             copy = checked_copy(copy)
@@ -253,19 +236,12 @@ class Array(ArrayObject):
         return to_capsule(library.export(own, stream), versioned=versioned)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Return Arrow's type and array as capsules: rows, and fixed-size lists for other axes.
+        """Return Arrow's type and array as capsules, by the Arrow PyCapsule interface.
 
-        They are those of ``convert(x, "pyarrow.Array")``: memory in C order is shared; other
-        layouts, and booleans, which Arrow packs eight to a byte, are copied.
-
-        Raises
-        ------
-        BufferError
-            For a data type that Arrow lacks, an array without axes, or memory off the host.
-
-        Notes
-        -----
-        The Arrow PyCapsule interface.
+        They are those of ``convert(x, "pyarrow.Array")``: rows, and fixed-size lists for other
+        axes. Memory in C order is shared; other layouts, and booleans, which Arrow packs eight to a
+        byte, are copied. BufferError for a data type that Arrow lacks, an array without axes, or
+        memory off the host.
         """
         capsules: tuple[object, object] = convert(self, "pyarrow.Array").__arrow_c_array__(
             requested_schema

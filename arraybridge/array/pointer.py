@@ -9,6 +9,7 @@ from typing import Any
 from ..core.cast_rules import data_type_named
 from ..core.library import place_named
 from ..dlpack import ManagedTensor
+from ..dlpack.validate import buffer_of
 from ..protocols.from_object import LIBRARY as PROTOCOL
 from .array import Array
 
@@ -103,15 +104,7 @@ def from_pointer(
         byte_offset=byte_offset,
         readonly=bool(readonly),
     )
-    held = _locked(owner) if tensor.device.host else None
+    held = buffer_of(owner) if tensor.device.host else None
     if deleter is not None or held is not None:
         tensor.owner = _Lease((owner, held), deleter, ptr)
     return Array(tensor, PROTOCOL)
-
-
-def _locked(owner: object) -> memoryview | None:
-    """Return the exported buffer of an owner, which cannot be resized or closed then, or None."""
-    try:
-        return memoryview(owner)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError, BufferError):  # no buffer, or of another format
-        return None

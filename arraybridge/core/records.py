@@ -8,6 +8,7 @@ Annotations are evaluated here: ``NamedTuple`` would compile each that is postpo
 import re
 from collections.abc import Callable, Iterable
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
@@ -136,20 +137,7 @@ class TensorInfo(NamedTuple):
     @classmethod
     def of_tensor(cls, tensor: "Tensor", library: str = "dlpack") -> "TensorInfo":
         """Describe a :class:`arraybridge.dlpack.Tensor`."""
-        return cls(
-            library,
-            tensor.data,
-            tensor.byte_offset,
-            tensor.shape,
-            tensor.strides,
-            tensor.dtype,
-            tensor.device,
-            tensor.readonly,
-            tensor.copied,
-            tensor.version,
-            tensor.padded,
-            legacy=getattr(tensor, "legacy", False),
-        )
+        return cls(library, *_of_tensor(tensor), legacy=getattr(tensor, "legacy", False))
 
     @property
     def ndim(self) -> int:
@@ -234,6 +222,7 @@ class TensorInfo(NamedTuple):
         return table(self._asdict())
 
 
+_of_tensor = attrgetter(*TensorInfo._fields[1:11])  # from `data` to `padded`
 UNKNOWN = Device(DeviceType.EXT_DEV)  # where a traced array will be
 
 
@@ -418,6 +407,11 @@ class Accepts(_Accepts):
 
 
 STRIDES = ("any", "non-negative", "compact", "c")
+#: The remedies of libraries without complex numbers.
+IN_PARTS = dict.fromkeys(
+    ("complex32", "complex64", "complex128"),
+    "pass its real and imaginary parts, a view with a last axis of 2",
+)
 
 
 def layout_objection(s: TensorInfo, accepts: Accepts) -> str | None:

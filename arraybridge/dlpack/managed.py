@@ -99,7 +99,8 @@ class ManagedTensor(Tensor):
         except TypeError:
             raise TypeError(f"expected DataType and Device, got {dtype!r}, {device!r}") from None
         self._set(data, byte_offset, shape, strides, dtype, device, 0)
-        self.readonly = bool(readonly) or (device.host and validate.exports_readonly(owner))
+        buffer = validate.buffer_of(owner) if device.host and owner is not None else None
+        self.readonly = bool(readonly) or (buffer is not None and buffer.readonly)
         self.copied, self.padded = copied, padded
         self.owner = owner
         return self

@@ -131,33 +131,17 @@ def acquire(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> ManagedTensor:
-    """Return an owning tensor on an object with ``__dlpack__``, or on a capsule.
+    """Return an owning tensor on an object with ``__dlpack__``, or on a capsule, which is consumed.
 
-    Parameters
-    ----------
-    x : object
-        A producer, or a capsule, which is consumed.
-    stream : int or None
-        The consumer's stream, by the numbering of the array API standard (CUDA: 1 legacy, 2
-        per-thread default, -1 no synchronization, else a handle; ROCm: 0 default). None selects the
-        producer's default. It is not passed to producers on the CPU, because several refuse any
-        value (cuda-python#473).
-    dl_device : (int, int), optional
-        Passed to producers that support it. The result is not checked.
-    copy : bool, optional
-        As ``dl_device``.
+    It is read-only if the producer flags it so, or returns a legacy capsule, which has no such
+    flag. ``stream`` is the consumer's, by the numbering of the array API standard (CUDA: 1 legacy,
+    2 per-thread default, -1 no synchronization, else a handle; ROCm: 0 default); None selects the
+    producer's default. It is not passed to producers on the CPU, because several refuse any value
+    (cuda-python#473). ``dl_device`` and ``copy`` are passed to producers that support them; the
+    result is not checked.
 
-    Returns
-    -------
-    ManagedTensor
-        Read-only if the producer flags it so, or returns a legacy capsule, which has no such flag.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` does not support DLPack or does not return a capsule.
-    BufferError
-        If the tensor cannot be exchanged; see :func:`from_capsule`.
+    TypeError if ``x`` does not support DLPack, or does not return a capsule; BufferError if the
+    tensor cannot be exchanged, see :func:`from_capsule`.
 
     Examples
     --------

@@ -17,11 +17,9 @@ from .types import DataType, Device
 class Tensor:
     """A borrowed tensor: a description of memory that other code keeps alive.
 
-    Parameters
-    ----------
-    address : int or ctypes.c_void_p
-        The address of a raw ``DLTensor``, as C libraries pass it. The struct is read and checked
-        now, and may be freed afterwards.
+    It is made from the address of a raw ``DLTensor``, an int or a ``c_void_p``, as C libraries pass
+    it. The struct is read and checked now, and may be freed afterwards: MalformedTensorError if a
+    field contradicts ``dlpack.h``, or the address is invalid (NULL, misaligned).
 
     Attributes
     ----------
@@ -45,11 +43,6 @@ class Tensor:
         True if CUDA's legacy default stream waits for the producer; otherwise unset.
     immutable : bool
         Whether the memory never changes, for which DLPack has no flag; unset if unknown.
-
-    Raises
-    ------
-    MalformedTensorError
-        If a field contradicts ``dlpack.h``, or the address is invalid (NULL, misaligned).
 
     Examples
     --------

@@ -240,11 +240,9 @@ def reads_versioned(max_version: Any) -> bool:
         ) from None
 
 
-def exports_readonly(owner: object) -> bool:
-    """Whether an object exports a read-only buffer."""
-    if owner is None:
-        return False
+def buffer_of(owner: object) -> memoryview | None:
+    """Return the buffer that an object exports, during which it cannot be resized, or None."""
     try:
-        return memoryview(owner).readonly  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+        return memoryview(owner)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, BufferError):  # no buffer, or an unsupported format
-        return False
+        return None

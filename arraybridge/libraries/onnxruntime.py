@@ -14,7 +14,7 @@ import numpy as np
 import onnxruntime
 
 from ..core.library import Library, array_itself
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import IN_PARTS, NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, ManagedTensor, c_strides, to_capsule
 from .numpy.exchange import is_writable
 
@@ -49,10 +49,7 @@ class OnnxRuntime(Library):
         ),
         strides="c",
         canonical_booleans=True,
-        remedies=dict.fromkeys(
-            ("complex32", "complex64", "complex128"),
-            "pass its real and imaginary parts, a view with a last axis of 2",
-        ),
+        remedies=IN_PARTS,
     )
 
     def owns(self, array_type: type) -> bool:

@@ -14,7 +14,7 @@ from math import prod
 import openvino as ov
 
 from ..core.library import Library, array_itself
-from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
+from ..core.records import IN_PARTS, NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, ManagedTensor
 from ..layout import in_elements
 from ..ndarrays import address_of
@@ -44,10 +44,7 @@ class OpenVINO(Library):
         dtypes=frozenset(_TYPES),
         strides="c",
         canonical_booleans=True,
-        remedies=dict.fromkeys(
-            ("complex32", "complex64", "complex128"),
-            "pass its real and imaginary parts, a view with a last axis of 2",
-        ),
+        remedies=IN_PARTS,
     )
 
     def owns(self, array_type: type) -> bool:

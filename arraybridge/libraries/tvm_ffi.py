@@ -13,7 +13,7 @@ import numpy as np
 import tvm_ffi
 
 from ..core.library import Devices, Library
-from ..core.records import Accepts, Edge, TensorInfo
+from ..core.records import IN_PARTS, Accepts, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
 from ..ndarrays import NATIVE
 
@@ -59,10 +59,7 @@ class TvmFfi(Library):
         dtypes=_names(),
         devices=frozenset(DeviceType),
         cpus=2**31,
-        remedies=dict.fromkeys(
-            ("complex32", "complex64", "complex128"),
-            "pass its real and imaginary parts, a view with a last axis of 2",
-        ),
+        remedies=IN_PARTS,
     )
 
     def owns(self, array_type: type) -> bool:

@@ -21,7 +21,7 @@ from ... import dlpack
 from ...core.library import Computing, Devices, Library, Routing, deferred
 from ...core.records import UNKNOWN, Accepts, ConversionError, Edge, TensorInfo, without_memory
 from ...dlpack import CPU, DataType, Device, DeviceType
-from ...layout import c_strides
+from ...layout import c_strides, dense_strides
 from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
@@ -179,8 +179,8 @@ class Jax(Library):
         except RuntimeError as error:  # deleted or donated
             raise ConversionError(f"the JAX array has no memory: {error}") from error
         shape = x.shape
-        order = x.format.layout.major_to_minor
-        return TensorInfo("jax", data, 0, shape, _strides(shape, order), dtype, CPU, readonly=True)
+        strides = dense_strides(shape, x.format.layout.major_to_minor)
+        return TensorInfo("jax", data, 0, shape, strides, dtype, CPU, readonly=True)
 
     def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:
         try:
@@ -266,16 +266,6 @@ def _described_packed(x: jax.Array) -> TensorInfo:
         "jax", 0, 0, shape, c_strides(shape), _packed_dtypes[x.dtype], place, readonly=True,
         padded=True, pending=("packed",),
     )  # fmt: skip
-
-
-def _strides(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides, in elements, of a dense layout with axes in ``order``."""
-    strides = [0] * len(shape)
-    step = 1
-    for axis in reversed(order):
-        strides[axis] = step
-        step *= shape[axis] or 1
-    return tuple(strides)
 
 
 @functools.cache
