@@ -25,7 +25,9 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
-from build_backend import HERE, kernels
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from build_backend import kernels  # noqa: E402
 
 PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
 RELATIVE = r"(?!https?://|mailto:|#)"

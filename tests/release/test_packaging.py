@@ -36,10 +36,10 @@ def test_an_editable_install_is_a_path(tmp_path: Path) -> None:
     for name in ("arraybridge", "kernels"):
         kept = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=kept)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "build_backend.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
     command = [sys.executable, "setup.py", "-q", "editable_wheel", "--dist-dir", "dist"]
-    without_c = os.environ | {"CC": "false"}
+    without_c = os.environ | {"CC": "/nonexistent"}
     subprocess.run(command, cwd=tmp_path, env=without_c, check=True, capture_output=True)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
