@@ -142,10 +142,10 @@ def copy_planned(dst: int, src: int, made: Plan) -> bool:
     if inner is None or nest is None:
         return False
     count = 1
-    if made.nbytes > SINGLE_THREAD_MAX_BYTES and not made.whole:
+    if made.nbytes > SINGLE_THREAD_MAX_BYTES:
         threads = pool.get_num_threads()
         if threads > 1:
-            count = min(made.nbytes // MIN_SLICE_BYTES, SLICES_PER_THREAD * threads)
+            count = min(made.nbytes // MIN_SLICE_BYTES, made.slices, SLICES_PER_THREAD * threads)
     record, blocks = _record(made, inner)
     dst, src = dst + made.dst_offset, src + made.src_offset
     pool.run(nest, record.buffer_info()[0], dst, src, blocks, count)

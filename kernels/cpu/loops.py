@@ -118,7 +118,7 @@ def _intrinsics(vector: int, x86: bool) -> tuple[Any, Any, Any]:
 
     @_emits(types.void)
     def part_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
-        emit_part(builder, dst, src, nbytes, vector)
+        emit_part(builder, dst, src, nbytes)
 
     @_emits(types.void)
     def fence(builder: ir.IRBuilder) -> None:
@@ -255,6 +255,10 @@ def nest(vector: int, *, x86: bool, merging: bool) -> Callable[[int, int, int, i
                 pieces = runs * ((nbytes >> 10) + 1)
                 share = _quotient(plane_count * leaves * col_count, pieces) + 1
             i_asked = j_asked = col_asked = 0
+            # Where runs are cut, lines that are written in part must be read, which takes a while.
+            if (block == start + 1) | (block == stop):
+                for i in range(runs):
+                    _prefetch(to + i * rows_dst + (nbytes if block == stop else 0))
             for i in range(runs):
                 begin = to + i * rows_dst
                 end = begin + nbytes

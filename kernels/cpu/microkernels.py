@@ -271,24 +271,19 @@ def emit_lines(
             store(value, to, part)
 
 
-def emit_part(
-    builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, vector: int
-) -> None:
-    """Emit a move of less than a line, when a whole line from `src` on may be read."""
-    if vector < _LINE:
-        _few_or_none(builder, dst, src, nbytes)
-        return
-    # AVX-512: one masked store.
-    vectors = Vectors(builder, 1, vector)
-    flags = ir.VectorType(ir.IntType(1), vector)
-    bits = builder.sub(builder.shl(constant(1), nbytes), constant(1))
-    kind = ir.FunctionType(
-        ir.VoidType(), [vectors.type, vectors.type.as_pointer(), ir.IntType(32), flags]
-    )
-    store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
-    builder.call(
-        store, [vectors.load(src), vectors.at(dst), ir.IntType(32)(1), builder.bitcast(bits, flags)]
-    )
+def emit_part(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
+    """Emit a move of less than a line, as a call, which keeps the loops around it small."""
+    name = "arraybridge_part"
+    function = builder.module.globals.get(name)
+    if function is None:
+        kind = ir.FunctionType(ir.VoidType(), [INT] * 3)
+        function = ir.Function(builder.module, kind, name)
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        inside = ir.IRBuilder(function.append_basic_block())
+        _few_or_none(inside, *function.args)
+        inside.ret_void()
+    builder.call(function, (dst, src, nbytes))
 
 
 def _few_or_none(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:

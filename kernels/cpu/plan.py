@@ -37,7 +37,7 @@ RUN = 1024
 L1_BYTES, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
 
 #: Bytes of a block that is written to its destination at once: its kernel does not gain by more.
-PIECE = 64 << 10
+PIECE = 16 << 10
 
 #: Columns of a block of several rows: the number of source lines that are requested at once.
 COLS = 128
@@ -206,6 +206,8 @@ def _blocked(made: Plan) -> Plan:
     joined = False
     target = BLOCK if rows.extent == 1 else min(max(RUN_OUT, COLS * made.item), 2 * BLOCK)
     long = target // made.item if rows.extent == 1 else min(COLS, 2 * BLOCK // made.item)
+    if made.kernel.kind == "split" and rows.extent > 1:  # whose source is read in one piece
+        long = (BLOCK // 4 if made.staged else BLOCK) // (made.item * rows.extent)
     row_in, across, whole = ROW_IN, _multiple(long, LINE, least), BLOCK
     if made.staged and made.kernel.kind == "tile":
         row_in, across = TILES[made.kernel.width]
