@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 
 from arraybridge.kernels.cpu import loader, plan
+from arraybridge.kernels.cpu.copying import MIN_SLICE_BLOCKS
 from arraybridge.layout import c_strides, canonical
 from arraybridge.native import C
 
@@ -61,7 +62,7 @@ def measured(x: np.ndarray, rounds: int) -> dict[int, float]:
     for _ in range(rounds + 1):  # the first time the destination is in the cache
         for n in COUNTS:
             start = time.thread_time()
-            parts = min(n, made.slices)
+            parts = 1 if made.whole else min(n, made.blocks // MIN_SLICE_BLOCKS)
             C.call_slices(nest, record.buffer_info()[0], dst, src, made.blocks, parts, 1)
             took[n].append(time.thread_time() - start)
     return {n: min(each[1:]) for n, each in took.items()}

@@ -150,10 +150,9 @@ static PyObject *call_slices(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (!job.nest)
         job.nest = (intptr_t)copy;
-    if (job.count > job.blocks)
-        job.count = job.blocks;
-    if (job.count < 1)
+    if (job.blocks < 1)
         Py_RETURN_NONE;
+    job.count = job.count < 1 ? 1 : job.count > job.blocks ? job.blocks : job.count;
     Py_BEGIN_ALLOW_THREADS
     run(&job, threads);
     Py_END_ALLOW_THREADS

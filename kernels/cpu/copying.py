@@ -33,8 +33,8 @@ PARALLEL_MIN_BYTES = STREAM_MIN_BYTES
 #: and longer on a busy machine.
 SINGLE_THREAD_MAX_BYTES = 1 << 20
 
-#: The least bytes of a slice.
-MIN_SLICE_BYTES = 256 * 1024
+#: The least bytes and blocks of a slice, whose first block is not prefetched.
+MIN_SLICE_BYTES, MIN_SLICE_BLOCKS = 256 * 1024, 8
 
 #: Slices per thread: a free thread takes the next one, so that a late or slow thread costs little.
 SLICES_PER_THREAD = 4
@@ -141,12 +141,13 @@ def copy_planned(dst: int, src: int, made: Plan) -> bool:
     inner, nest = loader.address(made.kernel), loader.nest(made.kernel)
     if inner is None or nest is None:
         return False
+    record, blocks = _record(made, inner)
     count = 1
-    if made.nbytes > SINGLE_THREAD_MAX_BYTES:
+    if made.nbytes > SINGLE_THREAD_MAX_BYTES and not made.whole:
         threads = pool.get_num_threads()
         if threads > 1:
-            count = min(made.nbytes // MIN_SLICE_BYTES, made.slices, SLICES_PER_THREAD * threads)
-    record, blocks = _record(made, inner)
+            most = made.nbytes // MIN_SLICE_BYTES, blocks // MIN_SLICE_BLOCKS
+            count = max(min(*most, SLICES_PER_THREAD * threads), 1)
     dst, src = dst + made.dst_offset, src + made.src_offset
     pool.run(nest, record.buffer_info()[0], dst, src, blocks, count)
     return True

@@ -159,11 +159,6 @@ class Plan(NamedTuple):
         chunks = [1 + (axis.extent - least) // axis.chunk for axis, least in loops]
         return prod(chunks) * prod(axis.extent for axis in self.outer)
 
-    @property
-    def slices(self) -> int:
-        """The most slices for threads: the first block of each is not prefetched."""
-        return 1 if self.whole else max(self.blocks // 8, 1)
-
     def record(self, inner: int) -> array[int]:
         """Return the words that the nest reads (`NEST`), for the address of the inner kernel."""
         key = self.kernel

@@ -287,15 +287,16 @@ def run(case: Case) -> None:
     target = Pages(high - low, case.dst_start)
     target.bytes[:] = CANARY
     dst = target.address - low
-    before = copying.SINGLE_THREAD_MAX_BYTES, copying.MIN_SLICE_BYTES
+    names = "SINGLE_THREAD_MAX_BYTES", "MIN_SLICE_BYTES", "MIN_SLICE_BLOCKS"
+    before = {name: getattr(copying, name) for name in names}
     if case.slice:
-        copying.SINGLE_THREAD_MAX_BYTES, copying.MIN_SLICE_BYTES = 0, case.slice
+        vars(copying).update(zip(names, (0, case.slice, 1), strict=True))
     try:
         with pool.num_threads(case.threads):
             done = copying.copy_planned(dst + form.dst_offset, src + form.src_offset, plan)
             assert done, loader.unavailable()
     finally:
-        copying.SINGLE_THREAD_MAX_BYTES, copying.MIN_SLICE_BYTES = before
+        vars(copying).update(before)
     _compare(target, dst, src, given)
 
 

@@ -41,6 +41,7 @@ def in_slices() -> None:
     """From now on copy on three threads: there shall be work for them."""
     pool.set_num_threads(3)
     copying.SINGLE_THREAD_MAX_BYTES = copying.MIN_SLICE_BYTES = 1024  # bytes
+    copying.MIN_SLICE_BLOCKS = 1
 
 
 def together(count: int, dtypes: list[str]) -> None:
