@@ -120,10 +120,7 @@ def entry_of_call(
     casting: object = "same_kind",
     order: object = None,
 ) -> Entry | Deferred | Unwrapped:
-    """Return the entry of a type for the keywords of `convert`.
-
-    It is remembered under the keywords as spelled.
-    """
+    """Return a type's entry for the keywords of `convert`, remembered under them as spelled."""
     record = RECORDS[kind]
     key = to, device, copy, alias_readonly, dtype.__class__, dtype, casting, order
     remembered = device.__class__ in _PLAIN and copy.__class__ in _PLAIN
@@ -321,10 +318,7 @@ def numpy_view(x: Any) -> Any:
 
 
 def imported(x: Any, to: object, device: object = None, copy: bool | None = None) -> Any:
-    """Convert as the standard's ``from_dlpack`` does: share memory wherever possible.
-
-    Memory that may still be written is shared even with libraries whose arrays never change.
-    """
+    """Convert as the standard's ``from_dlpack``: share also memory that may still be written."""
     request = request_of(device, copy, share=True)
     return entry_for(type(x), library_named(to), request).run(x)
 

@@ -178,10 +178,7 @@ def _flat(obj: Any) -> Iterator[Any]:
 
 
 def _exact(obj: Any, library: Library) -> Any:
-    """Return nested integers as Python's, which no library rounds or wraps, or as an array.
-
-    OverflowError for Python integers beyond int64.
-    """
+    """Return nested integers as Python's, not rounded, or an array; OverflowError beyond int64."""
     numbers = [*_flat(obj)]
     kinds = {*map(type, numbers)}
     if len(kinds) == 1 and isinstance(numbers[0], numpy.generic):
@@ -240,10 +237,7 @@ def _of_arrays(obj: Any, library: Library, cast: Cast | None, copy: bool | None)
 
 
 def _kind_of_numbers(obj: Any) -> int | None:
-    """Return the highest kind (see `KINDS`) of the numbers in nested sequences.
-
-    None if they contain anything else.
-    """
+    """Return the highest kind (`KINDS`) of nested numbers; None if there is anything else."""
     if not isinstance(obj, _SEQUENCES):
         return _kind_of_type(type(obj))
     types = set(map(type, obj))

@@ -264,10 +264,7 @@ def _overlap_found(axes: list[tuple[int, int]], reaches: list[int]) -> bool:
 
 
 def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> tuple[int, int]:
-    """Return the bytes that the elements cover, relative to the element with all indices 0.
-
-    The range is ``[low, high)``, with `low` at most 0; ``(0, 0)`` without elements.
-    """
+    """Return the bytes ``[low, high)`` that elements cover, around that with all indices 0."""
     if 0 in shape:
         return 0, 0
     if strides is None:
@@ -369,10 +366,7 @@ def _fused(axes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 
 class Memory:
-    """Memory at an address, for ``numpy.asarray``: the array keeps this object and so the owner.
-
-    Strides are in bytes; None is C order. Source: NumPy's array interface protocol, version 3.
-    """
+    """Memory for ``numpy.asarray``, which keeps it (array interface 3); strides in bytes."""
 
     __slots__ = ("__array_interface__", "owner")
 

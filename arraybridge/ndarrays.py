@@ -36,10 +36,7 @@ def extended_dtype(name: str) -> np.dtype[Any] | None:
 
 
 def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
-    """Return NumPy's dtype for a DLPack data type.
-
-    ImportError if it needs ml_dtypes, which is not installed; TypeError if neither has it.
-    """
+    """Return NumPy's dtype; ImportError if ml_dtypes is missing, TypeError if neither has it."""
     found = _numpy_dtypes.get(dtype)
     if found is not None:
         return found
@@ -80,10 +77,7 @@ if C is not None:
 
 
 def with_plain_strides(x: np.ndarray) -> np.ndarray:
-    """Return a view with the strides of a dense array on axes of at most one element.
-
-    Their strides may be any number, even negative, but libraries check them.
-    """
+    """View with dense strides on axes of at most one element: libraries check these, too."""
     strides, _ = in_elements(x.shape, x.strides, x.itemsize)
     plain = in_bytes(relaxed(x.shape, strides), x.itemsize)
     return np.lib.stride_tricks.as_strided(x, strides=plain)

@@ -310,10 +310,7 @@ def _found(
 
 
 def _start_of(cls: type) -> Callable[[Any], int | None]:
-    """Return a function of the instances of a class: the address of an array's first element.
-
-    It returns None if they are no arrays, and 0 if the address is unknown.
-    """
+    """Return what gives an array's address: 0 if it is unknown, None if it is no array."""
     known, library = RECOGNIZED[cls].is_array, RECORDS[cls].library
     if known and library is not None and library.routing.pointer is not None:
         return library.routing.pointer

@@ -101,10 +101,7 @@ def is_array(x: Any) -> bool:
 
 
 def is_data(x: Any) -> bool:
-    """Whether trees and unify treat ``x`` as an array: columns, frames and array-likes too.
-
-    Others than arrays are converted as `convert` does, or raise its error. adapt passes them on.
-    """
+    """Whether trees and unify convert ``x``, as `convert` does: columns and array-likes, too."""
     known = RECOGNIZED[type(x)]
     if known.is_array is not None:
         return known.is_array

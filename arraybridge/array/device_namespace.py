@@ -60,10 +60,7 @@ def fallback_library(device: Device, but: str | None = None) -> str:
 
 
 def _serves(name: str, device: Device) -> bool:
-    """Whether a library is installed and built for a device.
-
-    ConversionError if it is, but cannot use the device here.
-    """
+    """Whether a library is built for a device; ConversionError if it cannot use it here."""
     if find_spec(name) is None:
         return False
     try:

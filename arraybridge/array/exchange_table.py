@@ -54,10 +54,7 @@ def struct_of(x: Any) -> int:
 
 
 def exchange_table(cls: Any, exported_in_c: int) -> object:
-    """Make the capsule for a class of Arrays, given the address of the function that exports.
-
-    C code keeps the address of the table, so neither the table nor its functions are ever freed.
-    """
+    """Make the capsule of a class, whose table is never freed: C code keeps its address."""
 
     def to_object(address: int, out: int) -> int:
         tensor = ManagedTensor.from_struct(address, True)

@@ -13,10 +13,7 @@ from ..dlpack import CPU
 
 
 def reduced(cls: Any, native: Any, device: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the result of ``__reduce_ex__`` for an Array of a class over a native array.
-
-    What NumPy cannot view (gradients, GPU memory) is pickled by the library.
-    """
+    """Return ``__reduce_ex__`` of an Array; what NumPy cannot view is pickled by its library."""
     library = cls._home.name
     try:
         if device == CPU:

@@ -54,10 +54,7 @@ class Devices:
     """The devices of a library, their memory and streams, and copies from one to another."""
 
     def place(self, device: object) -> Device | None:
-        """Return the Device of the library's own device object; None for other objects.
-
-        It is also called with strings that are not the name of a Device.
-        """
+        """Return the Device of the library's own device object or name; None for others."""
         return None
 
     def native_device(self, device: Device) -> object:
@@ -140,10 +137,7 @@ class Computing:
         return None
 
     def native_namespace(self) -> Any:
-        """Return the array API namespace of native arrays, or None.
-
-        ``arraybridge.xp.build`` makes one.
-        """
+        """Return the array API namespace of native arrays (`arraybridge.xp.build`), or None."""
         return None
 
     def array_class(self) -> Any:

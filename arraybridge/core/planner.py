@@ -373,10 +373,7 @@ def _transfers() -> Any:
 
 
 def view_objection(s: TensorInfo, accepts: Accepts, alias_readonly: bool = False) -> str | None:
-    """Return why a view in the target would be refused, crash or break a promise, or None.
-
-    The address does not matter here: see `misalignment`.
-    """
+    """Return why a view would be refused, crash or break a promise, whatever its address."""
     if s.pending:
         return pending_reason(s.pending)
     if accepts.copies:

@@ -243,10 +243,7 @@ ADDRESS = 1 << 12
 
 
 def described_key(info: TensorInfo, most: int = 64) -> tuple[Any, ...]:
-    """Return all of a description that may decide, with the alignment for the address.
-
-    `most`: alignments above this number of bytes are not distinguished.
-    """
+    """Return all that may decide; of the address its alignment, up to `most` bytes."""
     pointer = info.data + info.byte_offset
     return min(pointer & -pointer, most), info[3:]
 

@@ -260,10 +260,7 @@ def computing_on(device_kind: str) -> dict[str, str]:
 
 
 def library_named(to: object) -> Library:
-    """Return the library of a name (``"torch"``) or a module (``torch``, ``jax.numpy``).
-
-    ValueError for a name that arraybridge does not know; ImportError if it is not installed.
-    """
+    """Return the library of a name or module; ValueError if unknown, ImportError if missing."""
     name = to if isinstance(to, str) else known_name(to)
     return _registered.get(name) or _loaded.get(name) or own_library(known_name(name))
 
@@ -286,10 +283,7 @@ def own_library(name: str) -> Library:
 
 
 def known_name(to: object) -> str:
-    """Return arraybridge's name for a library or a module, without loading it.
-
-    ValueError for an unknown one; TypeError if it is neither a name nor a module.
-    """
+    """Return the name of a library or module, not loaded; ValueError or TypeError if it is none."""
     if not isinstance(to, (str, ModuleType)):
         raise TypeError(
             "the array comes first, and then the name of a library or its module: "

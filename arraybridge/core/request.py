@@ -67,10 +67,7 @@ def request_of(
 
 
 def checked_copy(copy: object) -> bool | None:
-    """Return the argument `copy` as None, True or False; 0, 1 and NumPy's booleans are accepted.
-
-    ValueError for anything else, which would silently copy or not.
-    """
+    """Return `copy` as None, True or False (0, 1 and NumPy's booleans too), or raise ValueError."""
     if copy is None or copy is True or copy is False:
         return copy
     if isinstance(copy, np.bool_) or (isinstance(copy, int) and copy in (0, 1)):
@@ -108,10 +105,7 @@ def _order_named(order: object) -> str | None:
 
 
 def order_axes(order: str | None, ndim: int) -> tuple[int, ...]:
-    """Return the axes of an order, from the outermost in memory to the innermost.
-
-    ValueError for "channels_last" of an array that has no channels.
-    """
+    """Return the axes of an order, outermost first in memory; ValueError for missing channels."""
     if order == "F":
         return tuple(reversed(range(ndim)))
     if order == "channels_last":

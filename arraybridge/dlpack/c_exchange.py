@@ -71,10 +71,7 @@ class ExchangeAPI:
         return ManagedTensor.from_struct(out.value, versioned=True)
 
     def wrap(self, tensor: ManagedTensor) -> object:
-        """Make an array of the table's library on ``tensor``.
-
-        The library then owns the struct, even if the call fails.
-        """
+        """Make an array of the library on ``tensor``; the struct is its, even if that fails."""
         return self._imported(tensor.to_struct(), tensor)
 
     def _imported(self, address: int | None, what: object) -> object:

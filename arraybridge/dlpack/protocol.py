@@ -67,10 +67,7 @@ def device_of(x: object) -> Device:
 def _unknown_to(
     method: Callable[..., object], keywords: dict[str, object], error: TypeError
 ) -> frozenset[str]:
-    """Return the ``keywords`` that the signature of ``method`` lacks.
-
-    Empty if it has all of them: ``error`` then came from inside it.
-    """
+    """Return the ``keywords`` that a signature lacks; if none, ``error`` came from inside."""
     import inspect
 
     try:

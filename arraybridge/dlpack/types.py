@@ -105,10 +105,7 @@ class DataType(_DataType):
 
     @classmethod
     def named(cls, name: str) -> DataType:
-        """Return the data type of a name such as ``"float32"``, ``"bfloat16"`` or ``"float32x4"``.
-
-        ValueError if DLPack 1.3 has no such data type.
-        """
+        """Return the type of a name such as ``"float32x4"``; ValueError if DLPack 1.3 has none."""
         found = BY_NAME.get(name)
         if found is not None:
             return found
@@ -152,10 +149,7 @@ class DataType(_DataType):
         return size * self.itemsize
 
     def __dlpack_data_type__(self) -> tuple[int, int, int]:
-        """Return ``(code, bits, lanes)`` as ints, by which libraries read others' dtypes.
-
-        Source: data-apis/array-api#972, which TVM-FFI and Paddle follow.
-        """
+        """Return ``(code, bits, lanes)`` as ints, for other libraries: data-apis/array-api#972."""
         return int(self.code), self.bits, self.lanes
 
     def __str__(self) -> str:
@@ -329,10 +323,7 @@ class Device(_Device):
         return self.type in HOST_ACCESSIBLE
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return ``(device_type, device_id)`` as ints, by which libraries read others' devices.
-
-        Source: data-apis/array-api#972, which TVM-FFI and Paddle follow.
-        """
+        """Return ``(type, id)`` as ints, for other libraries: data-apis/array-api#972."""
         return int(self.type), self.id
 
     def __str__(self) -> str:

@@ -33,10 +33,7 @@ _PAGE = 4096  # never mapped: a smaller address is a stray number
 
 
 def check_version(version: tuple[int, int]) -> None:
-    """Check the version of a versioned struct.
-
-    UnsupportedVersionError for another major version, in which only the deleter may be used.
-    """
+    """Raise UnsupportedVersionError for another major version: only its deleter may be used."""
     if version[0] != VERSION[0]:
         raise UnsupportedVersionError(
             f"the tensor has DLPack version {version[0]}.{version[1]}; arraybridge reads version "
@@ -76,10 +73,7 @@ def pointer(address: Any, what: str) -> int:
 
 
 def integer(value: Any, wanted: str, where: str = "") -> int:
-    """Convert an integer to an int; TypeError for anything else, including floats and booleans.
-
-    The message consists of `wanted`, the value, and `where`.
-    """
+    """Convert to an int; TypeError, with `wanted` and `where`, for floats and booleans, too."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{wanted}, got {value!r}{where}")
     return index(value)

@@ -52,10 +52,7 @@ class Frame(NamedTuple):
         return (self.rows,) if self.columns is None else (self.rows, len(self.columns))
 
     def cast(self, cast: Cast) -> Frame:
-        """Return a frame of several data types as a matrix of one, if a cast requests it.
-
-        If a column cannot be cast, the matrix is refused.
-        """
+        """Return a matrix of one data type, if a cast requests it, or a refused frame."""
         if not self.kinds:
             return self
         cast, wanted = cast._replace(order=None), set()
@@ -169,10 +166,7 @@ def no_numbers(what: str) -> str:
 
 
 def whole(x: Frame, shared: bool = False) -> ManagedTensor:
-    """Return a frame as one tensor; `shared`: without a copy.
-
-    ConversionError if there is no such tensor, or only by a copy.
-    """
+    """Return a frame as one tensor, `shared` without a copy; ConversionError if there is none."""
     info = LIBRARY.describe(x)
     if info.refused:
         raise ConversionError(info.refused)
@@ -189,10 +183,7 @@ def is_frame(cls: type) -> bool:
 
 
 def speaks_arrow(cls: type) -> bool:
-    """Whether instances of a class are read through Arrow's interface.
-
-    Files and objects with labels are not read as tables.
-    """
+    """Whether instances are read through Arrow's interface: not files, nor what has labels."""
     speaks = any(getattr(cls, method, None) is not None for method in METHODS)
     return speaks and package_of(cls) not in ("awkward", "xarray")
 

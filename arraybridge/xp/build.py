@@ -128,10 +128,7 @@ _KEPT = ("__all__", "__array_namespace_info__", "__array_api_version__", "__vers
 
 
 def open_namespace(cls: type[LibraryArray], doc: str | None = None) -> Any:
-    """Make the array API namespace of a class of Arrays, and attach it to the class.
-
-    ``arraybridge.xp.<library>`` can be imported from then on.
-    """
+    """Make and attach the namespace of a class; ``arraybridge.xp.<library>`` can be imported."""
     name = f"{__package__}.{cls._home.name}"
     module: Any = sys.modules.get(name)
     if module is None or "native" in vars(module):  # not one that `published` is filling

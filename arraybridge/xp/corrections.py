@@ -45,10 +45,7 @@ def by_value(
 
 
 class Corrected:
-    """An information object of a library (``finfo``, ``iinfo``) with some attributes corrected.
-
-    Other attributes are the library's own (``tiny``, ``resolution``).
-    """
+    """A library's ``finfo`` or ``iinfo`` with some attributes corrected; others are its own."""
 
     def __init__(self, own: Any, **right: Any) -> None:
         self._own = own

@@ -99,10 +99,7 @@ def plans(
 
 
 def unavailable() -> str | None:
-    """Return why this process has no CUDA kernels; None if they seem available.
-
-    Nothing is started or compiled: the first `copy` raises errors of the device or the compiler.
-    """
+    """Return why there are no CUDA kernels, or None; without starting or compiling anything."""
     global _unavailable
     if _unavailable is _UNKNOWN:
         _unavailable = _missing()

@@ -117,10 +117,7 @@ class current:
 
 
 def handle(stream: int | None) -> int:
-    """Return the driver's handle of a stream for work, from the standard's numbering.
-
-    ValueError for 0, which the standard forbids as ambiguous, and for negative numbers.
-    """
+    """Return the driver's handle of a stream; ValueError for 0, ambiguous, and negative ones."""
     if stream is None:
         return LEGACY
     if stream > 0:
@@ -253,10 +250,7 @@ def _happened(event: int) -> bool:
 
 
 def memory_of(address: int) -> tuple[int, bool] | None:
-    """Return the device of an address, and whether it is managed memory, shared with the host.
-
-    None if CUDA does not know it.
-    """
+    """Return the device of an address, and whether it is managed memory; None if unknown."""
     cuda = driver.installed()
     cuda.start()
     ordinal, managed = c_int(), c_int()

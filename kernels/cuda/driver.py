@@ -176,10 +176,7 @@ def _text(driver: Driver, function: str, code: int) -> str:
 
 
 def installed() -> Driver:
-    """Return this process's driver, loaded on the first call.
-
-    CUDAError without a driver, or if the process was forked from one that used it.
-    """
+    """Return this process's driver; CUDAError without one, or if a parent process used it."""
     return _driver or _load()
 
 

@@ -96,10 +96,7 @@ class JaxArray(LibraryArray):
         return super().__dlpack_device__()
 
     def _gathered(self) -> Any:
-        """Return an array over several CPU devices as ``np.asarray`` does; None for any other.
-
-        Fetching one from accelerators would be a hidden transfer.
-        """
+        """Return an array over several CPU devices as NumPy's; None if that were a transfer."""
         x = self._native
         if isinstance(x, jax.core.Tracer) or x.is_deleted() or not x.is_fully_addressable:
             return None
@@ -114,19 +111,13 @@ class JaxArray(LibraryArray):
 
     @property
     def device(self) -> Any:
-        """The device of the memory; None while JAX traces, when there is no memory yet.
-
-        Every ``device=`` accepts None for the program's default.
-        """
+        """The device of the memory; None while JAX traces, which every ``device=`` accepts."""
         if isinstance(self._native, jax.core.Tracer) or not isinstance(self._native, jax.Array):
             return None
         return super().device
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """Copy the array to another device or sharding; return it itself for its own, or None.
-
-        JAX orders its work itself: there is no stream.
-        """
+        """Copy to another device or sharding, or return the array; JAX has no streams."""
         if stream is not None:
             raise ValueError("JAX has no streams: pass stream=None")
         place = native_device(type(self), device)

@@ -20,10 +20,7 @@ REMEDIES = {
 
 @functools.cache
 def local_devices(platform: str) -> dict[int, jax.Device]:
-    """Return JAX's devices in this process by their DLPack number.
-
-    There is one CPU, unless XLA_FLAGS sets more; ``cpu:1`` is the second.
-    """
+    """Return JAX's devices in this process by their number; XLA_FLAGS may set several CPUs."""
     return {each.local_hardware_id: each for each in jax.local_devices(backend=platform)}
 
 

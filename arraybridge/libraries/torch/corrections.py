@@ -106,10 +106,7 @@ def _complex_function(name: str) -> Function:
 
 
 def _accumulating(plain: Function, own: Function) -> Function:
-    """Make ``sum`` or ``prod`` whose result is unsigned if the elements are.
-
-    They are computed as int64, which has the same bits, since few functions support uint64.
-    """
+    """Make ``sum`` or ``prod`` unsigned of unsigned elements, by int64, which has the same bits."""
 
     def function(
         x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False, **kwargs: Any

@@ -30,10 +30,7 @@ _EXCEPTED = {"asarray", "from_dlpack", "can_cast", "finfo", "iinfo", "result_typ
 
 
 def in_another_library(path: str, template: Any, own: Any) -> Retry | None:
-    """Compute a call that PyTorch does not support on views in another library on its device.
-
-    Never with tensors that track gradients or are traced, as that would cut the graph.
-    """
+    """Compute on views in another library on the device, but never cut a graph of gradients."""
     kinds = map(str, template.__annotations__.values())
     if path in _EXCEPTED or not any("Array" in kind for kind in kinds):
         return None

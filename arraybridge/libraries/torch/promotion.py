@@ -102,10 +102,7 @@ def promoting(plain: Function, scalars: str = "") -> Function:
 
 
 def _by_parts(plain: Function) -> Function:
-    """Make ``add`` or ``subtract`` compute the parts of complex numbers apart.
-
-    torch multiplies the second operand by ``alpha``, 1 + 0j, which makes NaN of infinities.
-    """
+    """Add or subtract complex parts apart: torch's ``alpha``, 1 + 0j, makes NaN of infinities."""
 
     def function(x1: Any, x2: Any, /, **kwargs: Any) -> Any:
         if not isinstance(x2, torch.Tensor):
@@ -134,10 +131,7 @@ def _tensor(x: Any, other: Any) -> Any:
 
 
 def in_range(value: Any, dtype: torch.dtype | None) -> Any:
-    """Round a Python number beside a dtype as NumPy does, beyond its range to infinity.
-
-    torch raises RuntimeError for these. None is the default dtype.
-    """
+    """Round a number to a dtype (None: the default), beyond its range to infinity, as NumPy."""
     if value.__class__ is complex:
         return complex(in_range(value.real, dtype), in_range(value.imag, dtype))
     dtype = torch.result_type(torch.empty(0, dtype=dtype), value.__class__())

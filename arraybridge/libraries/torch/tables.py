@@ -48,10 +48,7 @@ def built_for() -> frozenset[DeviceType]:
 
 
 def devices_of(kind: int) -> int:
-    """Return how many devices of a kind, other than the CPU, PyTorch can use in this process.
-
-    A build for CUDA counts none without a driver, or with one that is too old for it.
-    """
+    """Return how many devices of a kind PyTorch can use: none with a driver that is too old."""
     if kind == DeviceType.ONEAPI:
         return torch.xpu.device_count()
     with catch_warnings():
