@@ -129,8 +129,7 @@ def _of_dtype(plain: Any, kind: int, dtype: DataType, numpys: Any) -> Any:
 def _of_any_numbers(obj: Any, kind: int, casting: str, dtype: DataType, numpys: Any) -> Any:
     """Make an array of numbers of any kind, of `dtype` if possible.
 
-    NumPy's array of unlike integers, or of integers and floats, is of floats, which may not hold
-    them.
+    NumPy's array of unlike integers, or with floats, is of floats, which may not hold them.
     """
     plain = _plain(obj)
     if KINDS[kind] is complex and KINDS[kind_of(dtype)] is not complex:

@@ -101,10 +101,9 @@ def in_elements(
 def is_c_contiguous(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
 ) -> bool:
-    """Whether the elements are one dense block with the last axis fastest.
+    """Whether the elements are one dense block with the last axis fastest, as NumPy's flag.
 
-    `strides` are in bytes with `itemsize` in bytes, in elements with ``itemsize=1``; None is C
-    order. Agrees with ``numpy.ndarray.flags.c_contiguous``.
+    `strides` are in bytes with `itemsize` in bytes, in elements with 1; None is C order.
     """
     if strides is None or 0 in shape:
         return True
@@ -127,8 +126,7 @@ def is_f_contiguous(
 def is_compact(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> bool:
     """Whether the elements are one dense block with the axes in any order, none negative.
 
-    JAX takes this through DLPack (jax-ml/jax#17784: it derives a minor-to-major permutation, and
-    refuses pitches, zeros and negatives).
+    JAX takes this, and refuses pitches, zeros and negatives (jax-ml/jax#17784).
     """
     if strides is None or 0 in shape:
         return True

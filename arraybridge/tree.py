@@ -329,8 +329,7 @@ def _option(option: Any, *leaf: Any) -> object:
 def _memory(x: Any, to: object) -> Any:
     """Return what identifies the memory of an array: its description, if that is exact.
 
-    It is not for objects of unknown classes, which may have new memory each time, and for what is
-    `pending` (bits, strides of fractions of an element).
+    It is not for unknown classes, whose memory may be new each time, and what is `pending`.
     """
     x = unwrapped(x)
     try:
@@ -413,8 +412,7 @@ def _text(path: tuple[Any, ...]) -> str:
 def _node(x: Any) -> Node | None:
     """Return an object as a container; None for a leaf.
 
-    Python's own containers come first, then what JAX and PyTorch register, so that an import
-    changes nothing.
+    Python's own containers come before what JAX and PyTorch register: imports change nothing.
     """
     cls = type(x)
     container = CONTAINERS[cls]

@@ -104,20 +104,12 @@ class LibraryArray(Array):
 
     @classmethod
     def _supports(cls, native: Any) -> bool:
-        """Return whether an Array may wrap ``native``, quickly: every ``from_dlpack`` calls it.
-
-        An array that cannot be exported may be supported, for example because its gradient is
-        tracked.
-        """
+        """Return quickly whether an Array may wrap ``native``, even if that cannot be exported."""
         return cls._home.describe(native).refused is None
 
     @classmethod
     def _check(cls, native: Any, *, read: bool = False) -> None:
-        """Raise ConversionError if the namespace cannot take ``native``.
-
-        Unlike `_supports`, this accepts arrays without memory, such as the tracers of a compiler,
-        unless `read` is True.
-        """
+        """Raise ConversionError for what the namespace cannot take, or if `read` without memory."""
 
     @classmethod
     def _taken(cls, native: Any) -> Self:

@@ -26,8 +26,7 @@ def reduced(cls: Any, native: Any, device: Any) -> tuple[Any, tuple[Any, ...]]:
 def _dense(x: numpy.ndarray[Any, Any]) -> tuple[Any, ...]:
     """Return a C-contiguous array of a builtin dtype, the dtype and the order of the axes of ``x``.
 
-    NumPy pickles such an array out of band. Bytes between the elements of a slice are not sent,
-    because they may be private.
+    NumPy pickles it out of band. Bytes between elements, which may be private, are not sent.
     """
     order = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
     dense = x.transpose(order)

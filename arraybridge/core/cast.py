@@ -95,8 +95,7 @@ class CastCopy(NamedTuple):
     def edge(self, take: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
         """Return the cast as a function of the array, if the libraries' own functions can do it.
 
-        `take` is the target's view of the result. NumPy casts only small arrays here: the function
-        returns None for a large one, which is cast into a block.
+        `take` is the target's view of the result. It returns None for arrays too large for NumPy.
         """
         library, source, given, dtype, axes = (
             self.library, self.source, self.given, self.dtype, self.axes,
@@ -302,8 +301,7 @@ Cast = Callable[[Any, DataType], Any]
 def changed(old: Any, new: Any, given: DataType, made: DataType, cast: Cast) -> Any:
     """Return a boolean array, true where `new`, cast from `old`, has another value.
 
-    The result of casting a value out of range depends on the machine, hence several comparisons.
-    NaN equals NaN, and -0.0 equals 0.0.
+    Out of range, a cast's result depends on the machine. NaN equals NaN, and -0.0 equals 0.0.
     """
     if given.code == DataTypeCode.COMPLEX:
         part = DataType(DataTypeCode.FLOAT, given.bits // 2)

@@ -31,8 +31,7 @@ _NATIVE = frozenset(
 def data_type_named(dtype: object) -> DataType:
     """Read a data type: a DataType, a name, an object of NumPy or another library, a Python type.
 
-    ValueError for a name that DLPack lacks or a non-native byte order; TypeError for any other
-    object.
+    ValueError for a name that DLPack lacks or a foreign byte order; TypeError for other objects.
     """
     key = type(dtype), dtype  # some compare equal to another library's, and some warn of it
     try:

@@ -23,8 +23,7 @@ _broken: dict[str, str] = {}  # why a library did not load
 def declared() -> list[registry.Entry]:
     """Return the libraries of entry points, with a warning for each that is ignored.
 
-    These have names of arraybridge's own libraries or their packages. If two distributions use one
-    name, the first in alphabetical order wins.
+    Those have names of arraybridge's libraries or packages, or of an earlier distribution.
     """
     for point in sorted(entry_points(group=GROUP), key=lambda x: (owner(x), x.name)):
         own = point.name in RESERVED or registry.is_built_in(point.name)

@@ -58,10 +58,9 @@ class Devices:
         return None
 
     def native_device(self, device: Device) -> object:
-        """Return the library's own device object for ``device=``.
+        """Return the library's own device object for ``device=``, of a route that ends off the CPU.
 
-        It is called when a route ends off the CPU. ConversionError if the device does not exist, or
-        has no driver.
+        ConversionError if the device does not exist, or has no driver.
         """
         return str(device)
 
@@ -143,8 +142,7 @@ class Computing:
     def array_class(self) -> Any:
         """Return the subclass of ``LibraryArray`` for its arrays, or None.
 
-        With None, Arrays are described and converted, and computed by the library that serves their
-        device.
+        With None, the library that serves their device computes with its Arrays.
         """
         return None
 

@@ -251,11 +251,7 @@ def described_key(info: TensorInfo, most: int = 64) -> tuple[Any, ...]:
 def dense_like(
     info: TensorInfo, dtype: DataType | None = None, axes: tuple[int, ...] | None = None
 ) -> TensorInfo:
-    """Describe a new dense array of another's shape.
-
-    Its axes are in C order, or in that of `axes`, outermost first; the dtype defaults to the
-    other's.
-    """
+    """Describe a new dense array of another's shape: C order, or `axes` outermost first."""
     dtype, here = dtype or info.dtype, info.device
     return info._replace(
         data=ADDRESS,

@@ -81,11 +81,7 @@ class ExchangeAPI:
         return pyapi.take_object(out)
 
     def empty(self, shape: tuple[int, ...], dtype: DataType, device: Device) -> object:
-        """Allocate a C-contiguous array with the allocator of the table's library.
-
-        MemoryError if the library has no memory; DLPackError, with its message, if it fails
-        otherwise.
-        """
+        """Allocate by the library, in C order; MemoryError, or DLPackError with its message."""
         if not self._allocate:
             raise DLPackError("the library's C exchange API has no allocator")
         extents = (c_int64 * len(shape))(*shape)

@@ -42,11 +42,7 @@ def check_version(version: tuple[int, int]) -> None:
 
 
 def struct_address(address: object, what: str) -> int:
-    """Check the address of a struct that is to be read.
-
-    MalformedTensorError for NULL, an address in the first page or beyond 64 bits, or a misaligned
-    one.
-    """
+    """Check a struct's address; MalformedTensorError for NULL, a stray or a misaligned one."""
     place = pointer(address, what)
     if not place:
         raise MalformedTensorError(f"{what} is NULL")

@@ -24,8 +24,7 @@ class _Deferred:
 def defer_namespace(cls: type[LibraryArray]) -> None:
     """Make the namespaces of a class of Arrays on their first use.
 
-    Otherwise the first Array of NumPy would mostly wait for array-api-compat to import numpy.f2py,
-    numpy.testing and others.
+    Else the first Array of NumPy would wait for array-api-compat, which imports numpy.testing.
     """
 
     def native() -> Any:

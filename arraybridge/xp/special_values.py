@@ -79,8 +79,7 @@ def remainder(means: Means, plain: Function) -> Function:
 class Case(NamedTuple):
     """One special case of a complex function, in the quadrant without negative parts.
 
-    ``real`` and ``imaginary`` are names of ``_KINDS``, joined by "|". The other quadrants follow
-    from the symmetries of the function.
+    ``real`` and ``imaginary`` name ``_KINDS``; the other quadrants follow by symmetry.
     """
 
     real: str

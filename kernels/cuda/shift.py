@@ -48,8 +48,7 @@ def _reversed(ops: Any, item: int) -> Any:
 def _edge(ops: Any, unit: int) -> Any:
     """Make ``edge(address, i, word, length)``: store the part of a word within the run.
 
-    `i` is the index in the run, in bytes, of the word's first byte; everything is a multiple of
-    `unit` bytes.
+    `i` is the word's index in the run, in bytes; everything is a multiple of `unit` bytes.
     """
     i32, u32, shr, whole, part = ops.i32, ops.u32, ops.shr, ops.st[4], ops.st[min(unit, 4)]
 

@@ -84,8 +84,7 @@ def upload(
 def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> None:
     """Copy contiguous memory of a device to the host, and wait for it.
 
-    The copy follows the present work on the stream (by the standard's numbering). CUDAError if the
-    driver fails, or while a CUDA graph is captured.
+    It follows the present work on the stream. CUDAError also while a CUDA graph is captured.
     """
     cuda = driver.installed()
     lane = context.handle(stream)

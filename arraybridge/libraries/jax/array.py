@@ -78,8 +78,7 @@ class JaxArray(LibraryArray):
     ) -> Any:
         """Return a DLPack capsule; see :meth:`arraybridge.Array.__dlpack__`.
 
-        With ``copy=False`` a consumer of legacy capsules, which cannot mark read-only memory, gets
-        JAX's own capsule, and must not write it.
+        With ``copy=False`` a legacy consumer gets JAX's own capsule, and must not write it.
         """
         traced = isinstance(self._native, jax.core.Tracer)
         if copy is False and not traced and not reads_versioned(max_version):

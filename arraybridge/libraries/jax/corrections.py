@@ -143,8 +143,7 @@ MEANS = Means(jnp, floating=_floating, complex_floating=_complex_floating, compl
 def _mended(name: str, mended: Function, *kinds: Any, base: Function | None = None) -> Function:
     """Use ``mended`` for dtypes of some kinds, and JAX's own function otherwise.
 
-    It is compiled like JAX's own, so that it is one call of XLA, and has the derivative of ``base``
-    (default: JAX's own function).
+    It is one call of XLA, and has the derivative of ``base`` (default: JAX's own function).
     """
     plain = getattr(jnp, name)
     differentiable = base or plain
