@@ -58,7 +58,9 @@ _TABLE = {  # methods and functions by forms
     "lshift=bitwise_left_shift rshift=bitwise_right_shift pow=pow",
 }
 OPERATORS = tuple(
-    Operator(*pair.split("="), forms) for forms, pairs in _TABLE.items() for pair in pairs.split()
+    Operator(name, function, forms)
+    for forms, pairs in _TABLE.items()
+    for name, _, function in (pair.partition("=") for pair in pairs.split())
 )
 
 

@@ -137,7 +137,9 @@ class TensorInfo(NamedTuple):
     @classmethod
     def of_tensor(cls, tensor: "Tensor", library: str = "dlpack") -> "TensorInfo":
         """Describe a :class:`arraybridge.dlpack.Tensor`."""
-        return cls(library, *_of_tensor(tensor), legacy=getattr(tensor, "legacy", False))
+        return cls._make(
+            (library, *_of_tensor(tensor), (), None, getattr(tensor, "legacy", False), False)
+        )
 
     @property
     def ndim(self) -> int:

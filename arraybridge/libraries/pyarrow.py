@@ -145,8 +145,8 @@ def _of_array(given: pa.Array) -> TensorInfo:
         missing += x.null_count
     dtype = _BOOL if x.type == _BOOL_TYPE else _dlpack_dtypes.get(x.type)
     if dtype is None:
-        why = no_numbers(f"Arrow's {given.type}")
-        return without_memory("pyarrow", (len(given),), None, CPU, why)
+        text = no_numbers(f"Arrow's {given.type}")
+        return without_memory("pyarrow", (len(given),), None, CPU, text)
     buffer, bits = x.buffers()[1], dtype == _BOOL  # without elements, it may be None
     if buffer is not None and not buffer.is_cpu:
         raise ConversionError("arraybridge cannot locate the array on a device: copy it first")
