@@ -11,8 +11,8 @@ import ctypes
 import os
 import sys
 from functools import cache
-from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 if TYPE_CHECKING:
     from arraybridge.kernels.cpu.plan_types import Key
@@ -38,7 +38,8 @@ class Kind(NamedTuple):
     needs: tuple[str, ...]  # NumPy's names of what a CPU must have
 
 
-#: The kinds of each family, the widest first. Without VBMI, bytes would be half as fast.
+#: The kinds of each family, the widest first. AVX-512 without VBMI (Skylake) gains nothing over
+#: AVX2: 0.99 of its speed over 40 layouts, 0.83 with three channels of bytes.
 FAMILIES = {
     "x86_64": (
         Kind(64, "x86-64-v4", "+avx512vbmi", ("X86_V4", "AVX512_SKX", "AVX512VBMI")),
@@ -137,12 +138,16 @@ def _opened() -> ctypes.CDLL | str:
 
 
 def digest() -> str | None:
-    """Return a digest of the library's sources and kind of machine; None without the sources."""
-    made = blake2b(f"{sys.platform} {machine()}".encode(), digest_size=16)
+    """Return a checksum of the library's sources and kind of machine; None without the sources.
+
+    It is against mistakes: whoever can write here can write the sources. (`hashlib` takes 3 ms.)
+    """
+    made, length = crc32(f"{sys.platform} {machine()}".encode()), 0
     try:
         for name in SOURCES:
-            with open(os.path.join(_FOLDER, name), "rb") as source:
-                made.update(source.read())
+            with open(os.path.join(_FOLDER, name), "rb") as file:
+                text = file.read()
+            made, length = crc32(text, made), length + len(text)
     except OSError:
         return None
-    return made.hexdigest()
+    return f"{made:08x} of {length} bytes"

@@ -127,7 +127,10 @@ def replace(path: Path, old: bytes, new: bytes) -> None:
         (Path.unlink, "built without kernels"),
         (lambda path: path.write_bytes(b"none"), "file too short"),
         (lambda path: replace(path, b"arraybridge_sources", b"arraybridge_others!"), "symbol"),
-        (lambda path: replace(path, loader.digest().encode(), b"0" * 32), "older than its source"),
+        (
+            lambda path: replace(path, loader.digest().encode(), b"0" * len(loader.digest())),
+            "older than its source",
+        ),
     ],
     ids=["none", "damaged", "another", "older"],
 )
