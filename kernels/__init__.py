@@ -6,5 +6,5 @@ or dtypes. Every folder has the same interface, one function for any layout::
     copy(dst, src, shape, dst_strides, src_strides, itemsize, stream=None)
 
 which first finds the canonical form of ``arraybridge.layout``. Importing a folder compiles nothing
-and loads no compiler; the first copy that needs one does.
+and loads no compiler. The CPU's kernels are built with the package.
 """

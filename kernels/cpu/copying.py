@@ -1,12 +1,12 @@
 """Copies in host memory, by one of three functions.
 
-===============  =================================================  ====================
-function         used for                                           loads
-===============  =================================================  ====================
-`copy_run`       one run of bytes on both sides                     nothing
-`copy_by_numpy`  at most `SMALL` items, or without a kernel         NumPy
-`copy_planned`   everything else                                    Numba, unless on disk
-===============  =================================================  ====================
+===============  ==============================================
+function         used for
+===============  ==============================================
+`copy_run`       one run of bytes on both sides
+`copy_by_numpy`  at most `SMALL` items, or without a kernel
+`copy_planned`   everything else
+===============  ==============================================
 
 The first and the last run without the GIL, and on several threads (`pool`) for large results. All
 are safe in a forked child.
