@@ -43,6 +43,12 @@ def build(checkout: Path, out: Path, *flags: str, **env: str) -> None:
     run(*command, cwd=checkout, SOURCE_DATE_EPOCH=date, **PINNED, **env)
 
 
+def kernels(wheel: Path) -> bytes:
+    """Return the library of compiled kernels."""
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read("arraybridge/kernels/cpu/_kernels.so")
+
+
 def problems(checkout: Path, sdist: Path, compiled: Path, plain: Path) -> Iterator[str]:
     """Yield what is wrong with what was built, with a C compiler and without."""
     listed = run("git", "ls-files", cwd=checkout).splitlines()
@@ -58,8 +64,9 @@ def problems(checkout: Path, sdist: Path, compiled: Path, plain: Path) -> Iterat
             names = archive.namelist()
         if any(name.endswith((".c", ".h", ".o")) for name in names):
             yield f"{wheel.name} holds sources of C"
-        if any(n.startswith("arraybridge/_native.") for n in names) != (wheel is compiled):
-            yield f"{wheel.name}: the C extension is there, or not, against its name"
+        for file in ("arraybridge/_native.", "arraybridge/kernels/cpu/_kernels."):
+            if any(name.startswith(file) for name in names) != (wheel is compiled):
+                yield f"{wheel.name}: {file} is there, or not, against its name"
     if "-cp311-abi3-" not in compiled.name or not plain.name.endswith("-py3-none-any.whl"):
         yield f"{compiled.name} or {plain.name} is not called after what it holds"
 
@@ -79,7 +86,7 @@ def tagged(checkout: Path, tag: str) -> Iterator[str]:
 
 
 def install(python: str, archive: Path, folder: Path, **env: str) -> None:
-    """Install an archive in an empty environment, use it twice, and remove it."""
+    """Install an archive in an empty environment, use it, and remove it."""
     venv = folder / "venv"
     folder.mkdir()
     run(python, "-m", "venv", venv, cwd=folder)
@@ -88,12 +95,12 @@ def install(python: str, archive: Path, folder: Path, **env: str) -> None:
     run(*pip, "install", "-q", "--no-input", "-c", PINS, archive, cwd=folder, **PINNED, **env)
     run(*pip, "check", cwd=folder)
     (package,) = venv.glob("lib/*/site-packages/arraybridge")
-    cache = {"ARRAYBRIDGE_CACHE_DIR": str(folder / "cache")}
-    for turn in ("first", "again"):
-        run(there, "-I", "-W", "error", PROGRAM, package.resolve(), turn, cwd=folder, **cache)
+    compiled = "kernels" if archive.suffix == ".whl" else "none"
+    run(there, "-I", "-W", "error", PROGRAM, package.resolve(), compiled, cwd=folder)
     run(venv / "bin" / "arraybridge", "info", cwd=folder)
-    if bool([*package.glob("_native.*")]) != (archive.suffix == ".whl"):
-        sys.exit(f"{archive.name}: the C extension is there, or not, against what was asked for")
+    made = [*package.glob("_native.*"), *package.glob("kernels/cpu/_kernels.*")]
+    if len(made) != (2 if archive.suffix == ".whl" else 0):
+        sys.exit(f"{archive.name}: of the compiled files, there are {made}")
     run(*pip, "uninstall", "-qy", NAME, cwd=folder)
     if package.exists() and any(path.suffix == ".py" for path in package.rglob("*")):
         sys.exit(f"uninstalled, {archive.name} leaves {package}")
@@ -116,9 +123,13 @@ def main() -> None:
         (sdist,), (wheel,) = (folder.glob(f"compiled/*{end}") for end in (".tar.gz", ".whl"))
         build(checkout, bare, "--wheel", "--no-isolation", **NO_COMPILER)
         (plain,) = bare.glob("*.whl")
+        build(checkout, folder / "again", "--wheel", PYTHONHASHSEED="7")
+        (again,) = (folder / "again").glob("*.whl")
         run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel, plain, cwd=checkout)
         run(sys.executable, "-m", "check_wheel_contents", wheel, plain, cwd=checkout)
         wrong = [*problems(checkout, sdist, wheel, plain)]
+        if kernels(wheel) != kernels(again):
+            wrong.append(f"{wheel.name}: two builds of the kernels are not the same bytes")
         wrong += tagged(checkout, args.tag) if args.tag else ()
         if wrong:
             sys.exit("\n".join(f"WRONG: {line}" for line in wrong))
