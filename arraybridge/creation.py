@@ -120,7 +120,6 @@ def _of_numbers(
 
 
 def _of_dtype(plain: Any, kind: int, dtype: DataType, numpys: Any) -> Any:
-    """Make an array of Python's numbers of a data type."""
     if KINDS[kind] is int and KINDS[kind_of(dtype)] is float:
         plain = _plain(plain, float)  # ml_dtypes takes no integers beyond int64
     return numpys.asarray(plain, dtype=numpy_dtype(dtype))

@@ -177,7 +177,6 @@ class Array(ArrayObject):
         return self._native, self._library
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """``(device_type, device_id)``."""
         device = self.info.device
         return int(device.type), device.id
 
@@ -332,7 +331,6 @@ class Array(ArrayObject):
         )
 
     def _printed(self) -> str:
-        """Return the native array's own repr."""
         return repr(self._native)
 
     def _repr_html_(self) -> str:

@@ -120,7 +120,6 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _machine() -> dict[str, str]:
-    """Return the versions, and what arraybridge uses of this machine."""
     try:
         kernels = sum(name.endswith(".kernel") for name in os.listdir(disk.folder() or os.devnull))
     except OSError:  # no kernel has been written yet

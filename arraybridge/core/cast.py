@@ -41,8 +41,11 @@ def caster_of(
         return source if fast and can_cast(source, info, dtype, axes) else numpy
     if can_cast(source, info, dtype, axes):
         return source
-    casts = can_cast(target, info, dtype, axes) and _has_device(target, info.device)
-    return target if casts else None
+    if can_cast(target, info, dtype, axes) and info.device.type in target.accepts.devices:
+        with suppress(ConversionError):  # a device that this machine lacks
+            target.devices.native_device(info.device)
+            return target
+    return None
 
 
 def can_cast(library: Library, info: TensorInfo, dtype: DataType, axes: tuple[int, ...]) -> bool:
@@ -55,16 +58,6 @@ def can_cast(library: Library, info: TensorInfo, dtype: DataType, axes: tuple[in
 def _in_software(given: DataType, wanted: DataType) -> bool:
     """Whether NumPy and ml_dtypes cast one by one: half precision, bfloat16 and float8."""
     return any(kind.bits <= 16 and kind.code > DataTypeCode.UINT for kind in (given, wanted))
-
-
-def _has_device(library: Library, device: Device) -> bool:
-    """Whether a library can use a device on this machine."""
-    if device.type not in library.accepts.devices:
-        return False
-    with suppress(ConversionError):
-        library.devices.native_device(device)
-        return True
-    return False
 
 
 class CastCopy(NamedTuple):
@@ -171,7 +164,6 @@ class CastCopy(NamedTuple):
         return made
 
     def _by(self, library: Library, x: Any, info: TensorInfo) -> object:
-        """Copy ``x`` with its library."""
         try:
             made = library.computing.astype(x, self.dtype, self.axes)
         except ConversionError:

@@ -211,7 +211,6 @@ class _Planning:
         )
 
     def copied(self, why: str, place: Device) -> Route:
-        """Plan a copy on the device of the array."""
         from .copiers import LibraryCopy, copier_for, copies_itself, small_copy
 
         s, source, target = self.s, self.source, self.target

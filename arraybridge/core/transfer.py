@@ -95,7 +95,6 @@ def _fetched_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
 
 
 def _allocated(of: Transfer, info: TensorInfo) -> tuple[object, TensorInfo]:
-    """Return the target's new array on the other device, and its description."""
     info = info._replace(device=of.place)
     block = of.target.devices.empty(info)
     return block, check_made(block, of.target, info)

@@ -182,7 +182,6 @@ class ManagedTensor(Tensor):
         return read_struct(address, owner_of(address, versioned), versioned)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return ``(device_type, device_id)``."""
         return int(self.device.type), self.device.id
 
     def __dlpack__(
@@ -244,7 +243,6 @@ class ManagedTensor(Tensor):
         return pyapi.claim(self._capsule(versioned), bool(versioned))
 
     def _capsule(self, versioned: bool = True) -> CapsuleType:
-        """Make a capsule: :func:`arraybridge.dlpack.to_capsule`."""
         shape, device, byte_offset = self.shape, self.device, self.byte_offset
         data, ndim = self.data, len(shape)
         if byte_offset and device.addressable:

@@ -25,12 +25,11 @@ _CODES = (
     "complex64 complex128 bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
     "uint4 int4 float4_e2m1fn float8_e8m0fnu uint2 int2"
 ).split()
-_names = {
-    code: name
+_dlpack_dtypes = {
+    code: DataType.named(name)
     for code, name in enumerate(_CODES, 1)
     if name not in ("string", "complex64", "complex128")
 }
-_dlpack_dtypes = {code: DataType.named(name) for code, name in _names.items()}
 OrtValue = onnxruntime.OrtValue
 _native = type(OrtValue.ortvalue_from_numpy(np.zeros(1, np.float32))._ortvalue)
 _from_capsule = _native.from_dlpack

@@ -43,11 +43,8 @@ def _start() -> None:
 _start()
 
 
-def _devices() -> frozenset[DeviceType]:
-    kinds = {DeviceType.CPU}
-    if wp.is_cuda_available():
-        kinds |= {DeviceType.CUDA, DeviceType.CUDA_HOST, DeviceType.CUDA_MANAGED}
-    return frozenset(kinds)
+_ON_CUDA = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
+_GPUS = (DeviceType.CUDA_HOST, *_ON_CUDA) if wp.is_cuda_available() else ()
 
 
 class _Devices(Devices):
@@ -90,7 +87,7 @@ class Warp(Library):
         library="warp",
         tested="1.19.0",
         dtypes=frozenset(dtype.name for dtype in _warp_types),
-        devices=_devices(),
+        devices=frozenset({DeviceType.CPU, *_GPUS}),
         canonical_booleans=True,
         ndim=(1, 4),
         largest=2**31 - 1,  # array_t of Warp's native code has int32 extents and strides
@@ -153,9 +150,6 @@ class Warp(Library):
 
     def copy(self, x: wp.array) -> wp.array | None:
         return None if x.device.is_cpu else wp.clone(x, requires_grad=False)
-
-
-_ON_CUDA = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
 
 
 def _flat(x: wp.array) -> tuple[DataType, tuple[int, ...], tuple[int, ...], str | None]:

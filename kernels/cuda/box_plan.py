@@ -42,7 +42,6 @@ def plan_box(axes: Sequence[Axis], item: int, dst: int, src: int) -> Plan | None
 
 
 def _laid_out(axes: Sequence[Axis], item: int, dst: int, src: int, box: Box) -> Plan | None:
-    """Return the launch of a box."""
     a = box.run - 1
     places, lines, cut_a, cut_b = box.places, box.lines, box.cut_a, box.cut_b
     b = places[-1] if places else -1

@@ -199,7 +199,6 @@ def otherwise(axes: Sequence[Axis], item: int, dst: int, src: int) -> float:
 
 
 def _by_items(axes: Sequence[Axis], item: int) -> float:
-    """Return the cost of copying item by item."""
     run, dense = item, True
     left, near = 1024, []
     warp, warps = 32, []

@@ -172,7 +172,6 @@ def _wait_async(typingctx: Any) -> Any:
 
 
 def _call(builder: ir.IRBuilder, name: str, args: Any) -> ir.Value:
-    """Call an LLVM intrinsic on 32-bit integers."""
     kind = ir.FunctionType(_I32, [_I32] * len(args))
     return builder.call(builder.module.declare_intrinsic(name, fnty=kind), args)
 

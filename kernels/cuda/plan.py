@@ -171,7 +171,6 @@ def _split(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
 
 
 def _merge(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
-    """Plan merging two to four channels."""
     if len(axes) < 2 or width > 8:
         return None
     (channels, _, apart), (extent, step, near), *rest = axes
@@ -243,7 +242,6 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
 
 
 def _pieces(kernel: str, width: int, axes: list[Axis], mode: str = "copy", item: int = 16) -> Plan:
-    """Plan `rows` or `gather`."""
     total = prod([axis.extent for axis in axes])
     span = THREADS if total < _MIN_UNROLLED_PIECES else PIECES * THREADS
     extents, divisions, steps = outer(axes)

@@ -107,7 +107,6 @@ def _on(array: np.ndarray, place: Device) -> Any:
 
 
 def _own_device(place: Device) -> Any:
-    """The library's device for a Device other than the CPU."""
     last = len(_DEVICES) - 1
     if place.type != DeviceType.EXT_DEV or not 0 < place.id <= last:
         raise ConversionError(
@@ -121,7 +120,6 @@ def _device_of(own: Any) -> Device:
 
 
 def _from_numpy(x: np.ndarray) -> Any:
-    """Wrap the array itself."""
     return _Array._new(x, device=_CPU_DEVICE)
 
 

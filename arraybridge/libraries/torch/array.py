@@ -88,10 +88,6 @@ class TorchArray(LibraryArray):
         return operator.index(self._native.item())
 
 
-def _flatten(array: Any) -> tuple[list[Any], None]:
-    return [array._native], None
-
-
 def _unflatten(leaves: Any, _: None) -> Any:
     (leaf,) = leaves
     # jacrev nests trees, and some transformations' placeholders are not tensors.
@@ -100,6 +96,9 @@ def _unflatten(leaves: Any, _: None) -> Any:
 
 # A pytree of one leaf, the tensor: for torch.func and torch.export.
 _pytree.register_pytree_node(
-    TorchArray, _flatten, _unflatten, serialized_type_name="arraybridge.xp.torch.TorchArray"
+    TorchArray,
+    lambda array: ([array._native], None),
+    _unflatten,
+    serialized_type_name="arraybridge.xp.torch.TorchArray",
 )
 open_namespace(TorchArray, __doc__)

@@ -183,7 +183,6 @@ def result_type(*arrays_and_dtypes: Any) -> torch.dtype:
 
 
 def _promote_all(arrays: Any) -> Any:
-    """Convert a sequence of arrays to their common dtype."""
     first, *others = [x.dtype for x in arrays]
     if all(dtype == first for dtype in others):
         return arrays
