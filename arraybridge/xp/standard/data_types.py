@@ -98,11 +98,7 @@ def astype(x: Array, dtype: DType, /, *, copy: bool = True, device: Device | Non
 
 
 def can_cast(from_: Array | DType, to: DType, /) -> bool:
-    """Return whether type promotion leads from one dtype to the other.
-
-    ``from_``: for an array, the dtypes of its device count; for a dtype, all dtypes of the
-    standard.
-    """
+    """Return whether promotion leads from a dtype, or an array's on its device, to the other."""
 
 
 def finfo(type: Array | DType, /) -> FInfo:

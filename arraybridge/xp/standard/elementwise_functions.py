@@ -3,7 +3,9 @@
 Each function works on every element, or on every pair of elements after broadcasting. At least one
 argument is an array. A Python scalar takes the dtype of the array unless its kind is higher, and
 the dtypes of two arrays are promoted. NaN gives NaN unless stated otherwise. Branch cuts and
-special cases of complex numbers follow C99.
+special cases of complex numbers follow C99: inverse functions give the principal value, with cuts
+on the real axis beyond -1 and 1 (``acos``, ``asin``, ``atanh``), below 1 (``acosh``) and below 0
+(``log``, ``sqrt``), and on the imaginary axis beyond -1j and 1j (``asinh``, ``atan``).
 """
 # pyright: reportReturnType=false
 
@@ -27,24 +29,15 @@ __all__ = [
 
 
 def abs(x: Array, /) -> Array:
-    """Return the absolute value; for complex numbers the magnitude, which is real.
-
-    The result for the smallest signed integer is up to the library.
-    """
+    """Return the absolute value or magnitude, real; of the smallest integer up to the library."""
 
 
 def acos(x: Array, /) -> Array:
-    """Compute the inverse cosine, in radians in [0, pi]; NaN for real numbers outside [-1, 1].
-
-    Complex numbers: the principal value, with branch cuts on the real axis beyond -1 and 1.
-    """
+    """Compute the inverse cosine, in radians in [0, pi]; NaN for real numbers outside [-1, 1]."""
 
 
 def acosh(x: Array, /) -> Array:
-    """Compute the inverse hyperbolic cosine, in [0, inf]; NaN for real numbers below 1.
-
-    Complex numbers: the principal value, with a branch cut on the real axis below 1.
-    """
+    """Compute the inverse hyperbolic cosine, in [0, inf]; NaN for real numbers below 1."""
 
 
 def add(x1: Array | complex, x2: Array | complex, /) -> Array:
@@ -52,24 +45,15 @@ def add(x1: Array | complex, x2: Array | complex, /) -> Array:
 
 
 def asin(x: Array, /) -> Array:
-    """Compute the inverse sine, in radians in [-pi/2, pi/2]; NaN for reals outside [-1, 1].
-
-    Complex numbers: the principal value, with branch cuts on the real axis beyond -1 and 1.
-    """
+    """Compute the inverse sine, in radians in [-pi/2, pi/2]; NaN for reals outside [-1, 1]."""
 
 
 def asinh(x: Array, /) -> Array:
-    """Compute the inverse hyperbolic sine.
-
-    Complex numbers: the principal value, with branch cuts on the imaginary axis beyond -1j and 1j.
-    """
+    """Compute the inverse hyperbolic sine."""
 
 
 def atan(x: Array, /) -> Array:
-    """Compute the inverse tangent, in radians in [-pi/2, pi/2].
-
-    Complex numbers: the principal value, with branch cuts on the imaginary axis beyond -1j and 1j.
-    """
+    """Compute the inverse tangent, in radians in [-pi/2, pi/2]."""
 
 
 def atan2(x1: Array | float, x2: Array | float, /) -> Array:
@@ -80,10 +64,7 @@ def atan2(x1: Array | float, x2: Array | float, /) -> Array:
 
 
 def atanh(x: Array, /) -> Array:
-    """Compute the inverse hyperbolic tangent; infinite at -1 and 1, NaN for real numbers beyond.
-
-    Complex numbers: the principal value, with branch cuts on the real axis beyond -1 and 1.
-    """
+    """Compute the inverse hyperbolic tangent; infinite at -1 and 1, NaN for real numbers beyond."""
 
 
 def bitwise_and(x1: Array | int | bool, x2: Array | int | bool, /) -> Array:
@@ -103,10 +84,7 @@ def bitwise_or(x1: Array | int | bool, x2: Array | int | bool, /) -> Array:
 
 
 def bitwise_right_shift(x1: Array | int, x2: Array | int, /) -> Array:
-    """Shift ``x1`` right by ``x2`` bits, which must not be negative.
-
-    The sign is preserved, as in a division by a power of 2 that rounds down.
-    """
+    """Shift ``x1`` right by ``x2`` bits, which must not be negative; the sign is preserved."""
 
 
 def bitwise_xor(x1: Array | int | bool, x2: Array | int | bool, /) -> Array:
@@ -142,10 +120,7 @@ def cosh(x: Array, /) -> Array:
 
 
 def divide(x1: Array | complex, x2: Array | complex, /) -> Array:
-    """Divide floating-point numbers; division by 0 is infinite, and 0 / 0 is NaN.
-
-    The dtype of a quotient of integers is up to the library.
-    """
+    """Divide: infinite by 0, NaN for 0 / 0; of integers, the dtype is up to the library."""
 
 
 def equal(x1: Array | complex, x2: Array | complex, /) -> Array:
@@ -177,10 +152,7 @@ def greater_equal(x1: Array | float, x2: Array | float, /) -> Array:
 
 
 def hypot(x1: Array | float, x2: Array | float, /) -> Array:
-    """Compute ``sqrt(x1**2 + x2**2)`` without intermediate overflow.
-
-    The result is infinite if one argument is infinite, even if the other is NaN.
-    """
+    """Compute ``sqrt(x1**2 + x2**2)`` without overflow; infinite if one is, even beside NaN."""
 
 
 def imag(x: Array, /) -> Array:
@@ -208,10 +180,7 @@ def less_equal(x1: Array | float, x2: Array | float, /) -> Array:
 
 
 def log(x: Array, /) -> Array:
-    """Compute the natural logarithm; -inf at 0, NaN for negative real numbers.
-
-    Complex numbers: the principal value, with a branch cut on the negative real axis.
-    """
+    """Compute the natural logarithm; -inf at 0, NaN for negative real numbers."""
 
 
 def log10(x: Array, /) -> Array:
@@ -295,17 +264,11 @@ def remainder(x1: Array | float, x2: Array | float, /) -> Array:
 
 
 def round(x: Array, /) -> Array:
-    """Round to the nearest integer, ties to even; the dtype does not change.
-
-    Complex numbers: each part is rounded. -0 remains -0.
-    """
+    """Round to the nearest integer, ties to even; complex numbers by parts. -0 remains -0."""
 
 
 def sign(x: Array, /) -> Array:
-    """Return -1, 0 or 1 according to the sign; 0 for zeros, NaN for NaN.
-
-    Complex numbers: ``x / abs(x)``, and 0 for 0.
-    """
+    """Return -1, 0 or 1, for complex numbers ``x / abs(x)``; 0 for zeros, NaN for NaN."""
 
 
 def signbit(x: Array, /) -> Array:
@@ -321,10 +284,7 @@ def sinh(x: Array, /) -> Array:
 
 
 def sqrt(x: Array, /) -> Array:
-    """Compute the principal square root; NaN for negative real numbers, and -0 for -0.
-
-    Complex numbers: the real part is not negative; the branch cut is on the negative real axis.
-    """
+    """Compute the square root with a real part of at least 0; NaN for negative reals, -0 for -0."""
 
 
 def square(x: Array, /) -> Array:

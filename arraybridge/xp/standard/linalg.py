@@ -61,17 +61,11 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
-    """Compute the Cholesky factor ``L`` with ``x = L @ L.T`` of positive-definite matrices.
-
-    ``upper``: return ``U`` with ``x = U.T @ U`` instead.
-    """
+    """Compute the Cholesky factor ``L``, ``x = L @ L.T``; `upper`: ``U``, ``x = U.T @ U``."""
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """Compute the cross product of vectors of 3 elements along one axis; other axes broadcast.
-
-    ``axis``: the axis in both arrays, as a negative number. Its extent must be 3.
-    """
+    """Compute cross products along ``axis``, a negative number, of 3 elements; others broadcast."""
 
 
 def det(x: Array, /) -> Array:

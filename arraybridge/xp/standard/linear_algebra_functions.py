@@ -43,7 +43,4 @@ def tensordot(
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    """Compute the dot product of vectors along one axis, conjugating ``x1``; other axes broadcast.
-
-    ``axis``: the axis in both arrays, as a negative number. Its extents must be equal.
-    """
+    """Compute dot products, of ``x1`` conjugated, along a negative ``axis``; others broadcast."""

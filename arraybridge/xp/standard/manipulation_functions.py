@@ -35,10 +35,7 @@ def broadcast_shapes(*shapes: tuple[int | None, ...]) -> tuple[int | None, ...]:
 
 
 def broadcast_to(x: Array, /, shape: Shape) -> Array:
-    """Broadcast an array to a shape; in most libraries, the result is a view.
-
-    ValueError if ``x`` does not broadcast to this shape.
-    """
+    """Broadcast to a shape, in most libraries as a view; ValueError if that is impossible."""
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
@@ -100,17 +97,11 @@ def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
 
 
 def squeeze(x: Array, /, axis: Axes) -> Array:
-    """Remove axes of extent 1.
-
-    ValueError if an axis has another extent.
-    """
+    """Remove axes of extent 1; ValueError if an axis has another extent."""
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
-    """Join arrays of the same shape along a new axis; dtypes are promoted.
-
-    ``arrays``: a tuple or list of arrays. ``axis``: the position of the new axis in the result.
-    """
+    """Join a tuple or list of arrays of one shape along a new axis; dtypes are promoted."""
 
 
 def tile(x: Array, repetitions: Shape, /) -> Array:

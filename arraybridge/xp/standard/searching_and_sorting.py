@@ -26,10 +26,7 @@ __all__ = [
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
-    """Return the elements of ``x`` at the positions ``indices`` of one axis.
-
-    ``indices``: a 1-D array of integers; negative ones count from the end.
-    """
+    """Return elements along an axis by a 1-D array of integers; negative ones are from the end."""
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
