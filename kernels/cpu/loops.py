@@ -25,9 +25,8 @@ from arraybridge.kernels.cpu.microkernels import INNER, emit_lines, emit_part
 from arraybridge.kernels.cpu.plan_types import LINE, MOST_OUTER, NEST, SCRATCH
 from arraybridge.kernels.cpu.shuffle import INT, Vectors
 
-_WORD = {name: 8 * place for place, name in enumerate(NEST)}
-_AXES = 8 * len(NEST)
 _SECOND_LEVEL = 2  # cache level of LLVM's prefetch: the current block fills the nearest one
+_WORDS = types.UniTuple(types.int64, len(NEST))
 
 
 def _emits(result: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -47,16 +46,20 @@ def _emits(result: Any) -> Callable[[Callable[..., Any]], Any]:
     return made
 
 
+@_emits(_WORDS)
+def _words(builder: ir.IRBuilder, record: ir.Value) -> ir.Value:
+    """Load the words of a record, in the order of `NEST`."""
+    words = ir.ArrayType(INT, len(NEST))
+    return builder.load(builder.inttoptr(record, words.as_pointer()), align=8)
+
+
 @_emits(types.int64)
-def word(builder: ir.IRBuilder, record: ir.Value, offset: ir.Value) -> ir.Value:
-    """Load a word."""
-    at = builder.add(record, offset)
-    return builder.load(builder.inttoptr(at, INT.as_pointer()), align=8)
+def _word(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    return builder.load(builder.inttoptr(address, INT.as_pointer()), align=8)
 
 
 @_emits(types.void)
-def set_word(builder: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
-    """Write a word."""
+def _set_word(builder: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
     builder.store(value, builder.inttoptr(address, INT.as_pointer()), align=8)
 
 
@@ -102,35 +105,32 @@ def _move_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value) -> None:
     line.store(line.load(src), dst)
 
 
-def _intrinsics(vector: int, x86: bool) -> tuple[Any, Any, Any]:
-    """Make the intrinsics that depend on the machine: moves from the buffer, and a fence."""
+@_emits(types.void)
+def _lines(
+    builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, stream: ir.Value,
+    vector: ir.Constant,
+) -> None:  # fmt: skip
+    """Move whole lines by vectors of so many bytes."""
+    streamed = builder.icmp_signed("!=", stream, ir.Constant(INT, 0))
+    with builder.if_else(streamed, likely=True) as (then, otherwise):
+        with then:
+            emit_lines(builder, dst, src, nbytes, vector.constant)
+        with otherwise:
+            emit_lines(builder, dst, src, nbytes, vector.constant, past=False)
 
-    @_emits(types.void)
-    def whole_lines(
-        builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, stream: ir.Value
-    ) -> None:
-        streamed = builder.icmp_signed("!=", stream, ir.Constant(INT, 0))
-        with builder.if_else(streamed, likely=True) as (then, otherwise):
-            with then:
-                emit_lines(builder, dst, src, nbytes, vector)
-            with otherwise:
-                emit_lines(builder, dst, src, nbytes, vector, past=False)
 
-    @_emits(types.void)
-    def part_line(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
-        emit_part(builder, dst, src, nbytes)
+_part_line = _emits(types.void)(emit_part)
 
-    @_emits(types.void)
-    def fence(builder: ir.IRBuilder) -> None:
-        """Order streamed stores before the store that signals them to another thread."""
-        if x86:
-            kind = ir.FunctionType(ir.VoidType(), [])
-            name = "llvm.x86.sse.sfence"
-            builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [])
-        else:
-            builder.fence("seq_cst")
 
-    return whole_lines, part_line, fence
+@_emits(types.void)
+def _fence(builder: ir.IRBuilder, x86: ir.Constant) -> None:
+    """Order streamed stores before the store that signals them to another thread."""
+    if x86.constant:
+        kind = ir.FunctionType(ir.VoidType(), [])
+        fence = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence")
+        builder.call(fence, [])
+    else:
+        builder.fence("seq_cst")
 
 
 def nest(vector: int, *, x86: bool, merging: bool) -> Callable[[int, int, int, int, int], None]:
@@ -139,31 +139,19 @@ def nest(vector: int, *, x86: bool, merging: bool) -> Callable[[int, int, int, i
     `vector` is the bytes of the machine's vectors. `merging` is for kernels of the kind "merge",
     which read several channels; the others are 3 % faster without that loop.
     """
-    whole_lines, part_line, fence = _intrinsics(vector, x86)
-    (ADDRESS, LEAST_ROWS, LEAST_COLS, PARTS, ITEM, STREAM, STAGED, JOINED, PART) = (
-        _WORD[name] for name in NEST[:9]
-    )
-    ROWS, PLANES, LEAVES, COLS = (_WORD[name] for name in ("rows", "planes", "leaves", "cols"))
-    OUTER, AXES, AHEAD, COUNTERS = _WORD["outer"], _AXES, _WORD["ahead"], 8 * MOST_OUTER
+    x86_or_0, axes, counters_bytes = int(x86), 8 * len(NEST), 8 * MOST_OUTER
 
     def kernel(record: int, dst: int, src: int, start: int, stop: int) -> None:
-        inner, item = word(record, ADDRESS), word(record, ITEM)
-        least_rows, least_cols = word(record, LEAST_ROWS), word(record, LEAST_COLS)
-        parts = word(record, PARTS) if merging else 1
-        stream, staged = word(record, STREAM), word(record, STAGED)
-        joined, part_src = word(record, JOINED), word(record, PART)
-        rows, rows_dst = word(record, ROWS), word(record, ROWS + 8)
-        rows_src, rows_chunk = word(record, ROWS + 16), word(record, ROWS + 24)
-        rows_out = word(record, ROWS + 32)
-        planes, planes_dst = word(record, PLANES), word(record, PLANES + 8)
-        planes_src, planes_chunk = word(record, PLANES + 16), word(record, PLANES + 24)
-        leaves, leaves_dst = word(record, LEAVES), word(record, LEAVES + 8)
-        leaves_src = word(record, LEAVES + 16)
-        cols, cols_dst = word(record, COLS), word(record, COLS + 8)
-        cols_src, cols_chunk = word(record, COLS + 16), word(record, COLS + 24)
-        ahead, outer = word(record, AHEAD), word(record, OUTER)
-        innermost = record + AXES + 24 * (outer - 1)
-        scratch, counters = _on_stack(SCRATCH), _on_stack(COUNTERS)
+        (
+            inner, least_rows, least_cols, parts, item, stream, staged, joined, part_src,
+            rows, rows_dst, rows_src, rows_chunk, rows_out,
+            planes, planes_dst, planes_src, planes_chunk, leaves, leaves_dst, leaves_src,
+            cols, cols_dst, cols_src, cols_chunk, ahead, outer,
+        ) = _words(record)  # fmt: skip
+        if not merging:
+            parts = 1
+        innermost = record + axes + 24 * (outer - 1)
+        scratch, counters = _on_stack(SCRATCH), _on_stack(counters_bytes)
 
         # The place of the first block, as the last chunk takes a rest of less than the least.
         chunks = _quotient(cols - least_cols, cols_chunk) + 1
@@ -177,11 +165,11 @@ def nest(vector: int, *, x86: bool, merging: bool) -> Callable[[int, int, int, i
         row = (rest - left * chunks) * rows_chunk
         at = innermost
         for counter in range(outer):
-            rest = _quotient(left, word(at, 0))
-            index = left - rest * word(at, 0)
-            set_word(counters + 8 * counter, index)
-            dst += index * word(at, 8)
-            src += index * word(at, 16)
+            rest = _quotient(left, _word(at))
+            index = left - rest * _word(at)
+            _set_word(counters + 8 * counter, index)
+            dst += index * _word(at + 8)
+            src += index * _word(at + 16)
             left = rest
             at -= 24
 
@@ -224,15 +212,15 @@ def nest(vector: int, *, x86: bool, merging: bool) -> Callable[[int, int, int, i
                         last = True
                         at = innermost
                         for counter in range(outer):
-                            index = word(counters, 8 * counter) + 1
-                            dst += word(at, 8)
-                            src += word(at, 16)
-                            if index < word(at, 0):
-                                set_word(counters + 8 * counter, index)
+                            index = _word(counters + 8 * counter) + 1
+                            dst += _word(at + 8)
+                            src += _word(at + 16)
+                            if index < _word(at):
+                                _set_word(counters + 8 * counter, index)
                                 break
-                            set_word(counters + 8 * counter, 0)
-                            dst -= index * word(at, 8)
-                            src -= index * word(at, 16)
+                            _set_word(counters + 8 * counter, 0)
+                            dst -= index * _word(at + 8)
+                            src -= index * _word(at + 16)
                             at -= 24
             if not staged:
                 continue
@@ -266,14 +254,14 @@ def nest(vector: int, *, x86: bool, merging: bool) -> Callable[[int, int, int, i
                 at = buffer + LINE
                 if first:
                     head = min(-begin & (LINE - 1), nbytes)
-                    part_line(begin, at, head)
+                    _part_line(begin, at, head)
                 else:
                     head = -(begin & (LINE - 1))
                 begin += head
                 at += head
                 while True:
                     piece = min(end - begin, 1024) & -LINE
-                    whole_lines(begin, at, piece, stream)
+                    _lines(begin, at, piece, stream, vector)
                     begin += piece
                     at += piece
                     asked = 0
@@ -300,11 +288,11 @@ def nest(vector: int, *, x86: bool, merging: bool) -> Callable[[int, int, int, i
                     if end - begin < LINE:
                         break
                 if last:
-                    part_line(begin, at, end - begin)
+                    _part_line(begin, at, end - begin)
                 elif end > begin:
                     _move_line(buffer, at + (end - begin) - LINE)
         if stream:
-            fence()
+            _fence(x86_or_0)
 
     return kernel
 

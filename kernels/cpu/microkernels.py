@@ -243,13 +243,13 @@ def emit_stream(
     head = builder.and_(builder.neg(dst), constant(_LINE - 1))
     short = builder.icmp_signed(">", head, nbytes)
     head = builder.select(short, nbytes, head)
-    _few_or_none(builder, dst, src, head)
+    emit_part(builder, dst, src, head)
     dst, src = builder.add(dst, head), builder.add(src, head)
     left = builder.sub(nbytes, head)
     lines = builder.and_(left, constant(-_LINE))
     emit_lines(builder, dst, src, lines, vector)
     dst, src = builder.add(dst, lines), builder.add(src, lines)
-    _few_or_none(builder, dst, src, builder.sub(left, lines))
+    emit_part(builder, dst, src, builder.sub(left, lines))
 
 
 def emit_lines(
@@ -281,14 +281,11 @@ def emit_part(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Va
         function.linkage = "internal"
         function.attributes.add("noinline")
         inside = ir.IRBuilder(function.append_basic_block())
-        _few_or_none(inside, *function.args)
+        out, source, count = function.args
+        with inside.if_then(inside.icmp_signed("!=", count, constant(0))):
+            _few(inside, out, source, count, 32)
         inside.ret_void()
     builder.call(function, (dst, src, nbytes))
-
-
-def _few_or_none(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
-    with builder.if_then(builder.icmp_signed("!=", nbytes, constant(0))):
-        _few(builder, dst, src, nbytes, 32)
 
 
 #: The functions that append an inner kernel to a builder, by kind.
