@@ -25,9 +25,9 @@ INNER = ir.FunctionType(ir.VoidType(), [INT] * 11)
 
 
 class Block(NamedTuple):
-    """The arguments of an inner kernel: 64-bit integers as LLVM values, and numbers of the key."""
+    """The arguments of an inner kernel, and its key."""
 
-    out: ir.Value
+    out: ir.Value  # like the next ten, a 64-bit integer
     src: ir.Value
     rows: ir.Value
     rows_out: ir.Value
@@ -38,10 +38,7 @@ class Block(NamedTuple):
     item: ir.Value
     part_src: ir.Value
     stream: ir.Value
-    width: int
-    parts: int
-    rows_known: int
-    vector: int
+    key: Key
 
 
 @contextmanager
@@ -80,133 +77,117 @@ def _address(
     return builder.add(base, builder.mul(index, stride))
 
 
+@contextmanager
+def _rows(builder: ir.IRBuilder, block: Block) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Loop over the rows; yields where each is made and where it comes from."""
+    with _loop(builder, block.rows) as row:
+        out = _address(builder, block.out, row, block.rows_out)
+        yield out, _address(builder, block.src, row, block.rows_src)
+
+
 def _tile(builder: ir.IRBuilder, block: Block) -> None:
-    vectors = Vectors(builder, block.width, block.parts)
-    side = block.parts
+    width, side = block.key.width, block.key.parts
+    vectors = Vectors(builder, width, side)
     with _tiles(builder, block.cols, side) as col, _tiles(builder, block.rows, side) as row:
-        source = _address(builder, block.src, row, block.width)
+        source = _address(builder, block.src, row, width)
         source = _address(builder, source, col, block.cols_src)
         rows = []
         for _ in range(side):
             rows.append(vectors.load(source))
             source = builder.add(source, block.cols_src)
         out = _address(builder, block.out, row, block.rows_out)
-        out = _address(builder, out, col, block.width)
+        out = _address(builder, out, col, width)
         for column in vectors.transpose(rows):
             vectors.store(column, out)
             out = builder.add(out, block.rows_out)
 
 
 def _split(builder: ir.IRBuilder, block: Block) -> None:
-    vectors = Vectors(builder, block.width, block.vector // block.width)
-    parts, wanted, count = block.parts, block.rows_known, vectors.count
-    whole = builder.sub(block.cols, constant(count))
+    vectors = _vectors(builder, block.key)
+    _, width, parts, wanted, _ = block.key
+    whole = builder.sub(block.cols, constant(vectors.count))
 
     def pixels(col: ir.Value, shift: int) -> None:
         # The last loads end with the last wanted channel: memory beyond it may not be ours.
-        source = _address(builder, block.src, col, parts * block.width)
-        loaded = [
-            vectors.load(source, part * vectors.nbytes - shift * block.width)
-            for part in range(parts)
-        ]
-        out = _address(builder, block.out, col, block.width)
+        source = _address(builder, block.src, col, parts * width)
+        starts = [part * vectors.nbytes - shift * width for part in range(parts)]
+        loaded = [vectors.load(source, start) for start in starts]
+        out = _address(builder, block.out, col, width)
         for channel in vectors.split(loaded, shift, wanted):
             vectors.store(channel, out)
             out = builder.add(out, block.rows_out)
 
-    with _loop(builder, whole, count) as col:
+    with _loop(builder, whole, vectors.count) as col:
         pixels(col, 0)
     pixels(whole, parts - wanted)
 
 
 def _merge(builder: ir.IRBuilder, block: Block) -> None:
-    vectors = Vectors(builder, block.width, block.vector // block.width)
+    vectors = _vectors(builder, block.key)
     with _tiles(builder, block.cols, vectors.count) as col:
-        source = _address(builder, block.src, col, block.width)
+        source = _address(builder, block.src, col, block.key.width)
         loaded = []
-        for _ in range(block.parts):
+        for _ in range(block.key.parts):
             loaded.append(vectors.load(source))
             source = builder.add(source, block.part_src)
-        out = _address(builder, block.out, col, block.width * block.parts)
+        out = _address(builder, block.out, col, block.key.width * block.key.parts)
         for part, pixels in enumerate(vectors.merge(loaded)):
             vectors.store(pixels, out, part * vectors.nbytes)
 
 
 def _reverse(builder: ir.IRBuilder, block: Block) -> None:
-    vectors = Vectors(builder, block.width, block.vector // block.width)
-    with _loop(builder, block.rows) as row:
-        out = _address(builder, block.out, row, block.rows_out)
-        src = _address(builder, block.src, row, block.rows_src)
-        with _tiles(builder, block.cols, vectors.count) as col:
-            source = builder.sub(src, builder.mul(col, constant(block.width)))
-            value = vectors.load(source, block.width - vectors.nbytes)
-            vectors.store(vectors.reverse(value), _address(builder, out, col, block.width))
+    vectors, width = _vectors(builder, block.key), block.key.width
+    with _rows(builder, block) as (out, src), _tiles(builder, block.cols, vectors.count) as col:
+        value = vectors.load(_address(builder, src, col, -width), width - vectors.nbytes)
+        vectors.store(vectors.reverse(value), _address(builder, out, col, width))
 
 
 def _fill(builder: ir.IRBuilder, block: Block) -> None:
-    vectors = Vectors(builder, block.width, block.vector // block.width)
-    one = Vectors(builder, block.width, 1)
-    with _loop(builder, block.rows) as row:
-        out = _address(builder, block.out, row, block.rows_out)
-        item = one.load(_address(builder, block.src, row, block.rows_src))
-        mask = list(range(one.words)) * vectors.count
-        mask = ir.Constant(
-            ir.VectorType(ir.IntType(32), len(mask)), [ir.IntType(32)(place) for place in mask]
-        )
-        value = builder.shuffle_vector(item, item, mask)
+    vectors = _vectors(builder, block.key)
+    with _rows(builder, block) as (out, src):
+        item = Vectors(builder, block.key.width, 1).load(src)
+        value = vectors.shuffle(item, item, [0] * vectors.count)
         with _tiles(builder, block.cols, vectors.count) as col:
-            vectors.store(value, _address(builder, out, col, block.width))
+            vectors.store(value, _address(builder, out, col, block.key.width))
 
 
 def _items(builder: ir.IRBuilder, block: Block) -> None:
-    with _loop(builder, block.rows) as row:
-        out = _address(builder, block.out, row, block.rows_out)
-        src = _address(builder, block.src, row, block.rows_src)
-        with _loop(builder, block.cols) as col:
-            to = _address(builder, out, col, block.cols_out)
-            source = _address(builder, src, col, block.cols_src)
-            if block.width:
-                _move(builder, to, source, block.width)
-            else:
-                emit_run(builder, to, source, block.item)
+    with _rows(builder, block) as (out, src), _loop(builder, block.cols) as col:
+        to = _address(builder, out, col, block.cols_out)
+        source = _address(builder, src, col, block.cols_src)
+        if block.key.width:
+            _move(builder, to, source, block.key.width)
+        else:
+            emit_run(builder, to, source, block.item)
 
 
 def _runs(builder: ir.IRBuilder, block: Block) -> None:
-    with _loop(builder, block.rows) as row:
-        to = _address(builder, block.out, row, block.rows_out)
-        source = _address(builder, block.src, row, block.rows_src)
+    with _rows(builder, block) as (to, source):
         streamed = builder.icmp_signed("!=", block.stream, constant(0))
         with builder.if_else(streamed, likely=True) as (then, otherwise):
             with then:
-                emit_stream(builder, to, source, block.cols, block.vector)
+                emit_stream(builder, to, source, block.cols, block.key.vector)
             with otherwise:
                 emit_run(builder, to, source, block.cols)
 
 
+def _vectors(builder: ir.IRBuilder, key: Key) -> Vectors:
+    return Vectors(builder, key.width, key.vector // key.width)
+
+
 def _move(
-    builder: ir.IRBuilder,
-    dst: ir.Value,
-    src: ir.Value,
-    nbytes: int,
-    then: tuple[ir.Value, ...] = (),
+    builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: int, *then: ir.Value
 ) -> None:
     """Emit a move of `nbytes` bytes, and another at each offset of `then`: loads before stores."""
     whole = 1 << (nbytes.bit_length() - 1)
     offsets = [constant(0), *then]
     if whole != nbytes:  # two moves that overlap
-        offsets = [
-            builder.add(at, constant(more)) for at in offsets for more in (0, nbytes - whole)
-        ]
-    if whole <= 8:
-        kind = ir.IntType(8 * whole)
-    else:  # a vector has one load and one store, while i128 may have two of each
-        kind = ir.VectorType(INT, whole // 8)
-    values = [
-        builder.load(builder.inttoptr(builder.add(src, at), kind.as_pointer()), align=1)
-        for at in offsets
-    ]
+        offsets += [builder.add(at, constant(nbytes - whole)) for at in offsets]
+    # A vector has one load and one store, while i128 may have two of each.
+    vectors = Vectors(builder, min(whole, 8), max(whole // 8, 1))
+    values = [vectors.load(builder.add(src, at)) for at in offsets]
     for at, value in zip(offsets, values, strict=True):
-        builder.store(value, builder.inttoptr(builder.add(dst, at), kind.as_pointer()), align=1)
+        vectors.store(value, builder.add(dst, at))
 
 
 def emit_run(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value) -> None:
@@ -224,11 +205,11 @@ def _few(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Value, 
     """Emit a move of 1 to ``2 * width`` bytes as two moves of the widest kind that fits."""
     if width == 1:
         with builder.if_then(builder.icmp_signed(">", nbytes, constant(0))):
-            _move(builder, dst, src, 1, (builder.sub(nbytes, constant(1)),))
+            _move(builder, dst, src, 1, builder.sub(nbytes, constant(1)))
         return
     with builder.if_else(builder.icmp_signed(">=", nbytes, constant(width))) as (then, otherwise):
         with then:
-            _move(builder, dst, src, width, (builder.sub(nbytes, constant(width)),))
+            _move(builder, dst, src, width, builder.sub(nbytes, constant(width)))
         with otherwise:
             _few(builder, dst, src, nbytes, width // 2)
 
@@ -258,7 +239,6 @@ def emit_lines(
     src: ir.Value,
     nbytes: ir.Value,
     vector: int,
-    *,
     past: bool = True,
 ) -> None:
     """Emit a move of whole lines, `past` the cache; `dst` and `nbytes` are multiples of a line."""
@@ -290,14 +270,9 @@ def emit_part(builder: ir.IRBuilder, dst: ir.Value, src: ir.Value, nbytes: ir.Va
 
 #: The functions that append an inner kernel to a builder, by kind.
 EMIT = {
-    "tile": _tile,
-    "split": _split,
-    "merge": _merge,
-    "reverse": _reverse,
-    "fill": _fill,
-    "items": _items,
-    "runs": _runs,
-}
+    "tile": _tile, "split": _split, "merge": _merge, "reverse": _reverse, "fill": _fill,
+    "items": _items, "runs": _runs,
+}  # fmt: skip
 
 
 def inner_code(key: Key) -> tuple[str, str]:
@@ -306,7 +281,7 @@ def inner_code(key: Key) -> tuple[str, str]:
     name = "_".join(map(str, ("arraybridge", *key)))
     function = ir.Function(module, INNER, name)
     builder = ir.IRBuilder(function.append_basic_block())
-    words = *function.args, key.width, key.parts, key.rows, key.vector
+    words = *function.args, key
     EMIT[key.kind](builder, Block(*words))
     builder.ret_void()
     return str(module), name

@@ -99,53 +99,30 @@ class Vectors:
             stage //= 2
         return vectors
 
-    def split(
-        self, vectors: list[ir.Value], shift: int = 0, wanted: int | None = None
-    ) -> list[ir.Value]:
+    def split(self, vectors: list[ir.Value], shift: int, wanted: int) -> list[ir.Value]:
         """Split channels: output c has items c, c + n, c + 2n, ... of n consecutive vectors.
 
         `shift` is the position of output 0; only `wanted` outputs are made.
         """
-        parts = len(vectors)
-        wanted = parts if wanted is None else wanted
+        steps = range(0, len(vectors) * self.count, len(vectors))
         return [
-            self._pick(vectors, [shift + part + parts * item for item in range(self.count)])
-            for part in range(wanted)
+            self._pick(vectors, [shift + part + step for step in steps]) for part in range(wanted)
         ]
 
     def merge(self, vectors: list[ir.Value]) -> list[ir.Value]:
         """Merge channels: the inverse of `split`."""
-        parts = len(vectors)
-        return [
-            self._pick(
-                vectors,
-                [
-                    item % parts * self.count + item // parts
-                    for item in range(part * self.count, (part + 1) * self.count)
-                ],
-            )
-            for part in range(parts)
-        ]
+        parts, count = range(len(vectors)), self.count
+        items = [part * count + item for item in range(count) for part in parts]
+        return [self._pick(vectors, items[part * count :][:count]) for part in parts]
 
     def _pick(self, vectors: list[ir.Value], items: list[int]) -> ir.Value:
         """Pick items of any number of vectors, two vectors at a time."""
-        used = sorted({item // self.count for item in items})
-        result = vectors[used[0]]
-        placed = used[0]
-        have = [item % self.count if item // self.count == placed else None for item in items]
-        if len(used) == 1:
-            return self.shuffle(result, result, [item % self.count for item in items])
-        for number in used[1:]:
-            picks = []
-            for place, item in enumerate(items):
-                source, at = divmod(item, self.count)
-                kept = have[place]
-                if source == number:
-                    picks.append(self.count + at)
-                else:
-                    picks.append(0 if kept is None else kept)  # None: from a later vector
-            result = self.shuffle(result, vectors[number], picks)
-            have = [
-                place if item // self.count <= number else None for place, item in enumerate(items)
+        first, *others = sorted({item // self.count for item in items})
+        result, places = vectors[first], [item % self.count for item in items]
+        for number in others or [first]:
+            picks = [
+                self.count + item % self.count if item // self.count == number else place
+                for item, place in zip(items, places, strict=True)
             ]
+            result, places = self.shuffle(result, vectors[number], picks), [*range(self.count)]
         return result
