@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 from arraybridge.kernels.cpu.checks import check
 from arraybridge.kernels.cpu.loader import VECTOR
@@ -36,9 +35,6 @@ RUN = 1024
 #: one row of a block of several; what a block reads from one row of the source.
 L1_BYTES, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
 
-#: Bytes of a block that is written to its destination at once: its kernel does not gain by more.
-PIECE = 16 << 10
-
 #: Columns of a block of several rows: the number of source lines that are requested at once.
 COLS = 128
 
@@ -59,10 +55,7 @@ def plan(form: Canonical, fresh: bool = False) -> Plan:
     The system clears each at its first write, which brings it into the cache: writing past the
     cache would take 1.4 times as long.
     """
-    axes = [
-        Axis(*axis)
-        for axis in zip(form.shape, form.dst_strides, form.src_strides, form.shape, strict=True)
-    ]
+    axes = [*map(Axis, form.shape, form.dst_strides, form.src_strides, form.shape)]
     made = _choose(axes, form.itemsize, form.itemsize * prod(form.shape))
     wrong = check(made)
     if wrong:
@@ -82,21 +75,16 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     reach = itemsize
     for axis in reversed(axes):
         if axis.dst < reach:  # the destination may overlap itself
-            return _item_by_item(outer, cols, itemsize, nbytes)._replace(whole=True)
+            return _items(outer, cols, itemsize, nbytes, gaps=True)._replace(whole=True)
         reach += axis.dst * (axis.extent - 1)
     if itemsize >= RUN or (cols.dst != itemsize and itemsize >= LINE):
         rows, cols = _pieces(cols, Axis(itemsize, 1, 1), 1)
-        return Plan(
-            Key("runs", vector=VECTOR), nbytes, 1, stream and itemsize >= RUN,
-            rows=rows, cols=cols, outer=tuple(outer),
-        )  # fmt: skip
+        made = _plan("runs", 0, outer, cols, nbytes, 1, rows=rows)
+        return made._replace(stream=stream and itemsize >= RUN)
     if cols.dst != itemsize:
-        return _item_by_item(outer, cols, itemsize, nbytes)
-    made = None
-    if itemsize in WIDTHS:
-        made = _vectors(outer, cols, itemsize, nbytes)
-    if made is None:
-        made = _items(outer, cols, itemsize, nbytes)
+        return _items(outer, cols, itemsize, nbytes, gaps=True)
+    chosen = _vectors(outer, cols, itemsize, nbytes) if itemsize in WIDTHS else None
+    made = chosen or _items(outer, cols, itemsize, nbytes)
     if made.kernel.kind == "tile":
         stream = nbytes >= min(STREAM_TILES_MIN_BYTES, STREAM_MIN_BYTES)
         if not stream and itemsize >= 8 and made.rows.dst % LINE:
@@ -105,95 +93,75 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     return _blocked(made._replace(stream=stream, staged=stream))
 
 
-def _items(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:
-    """Items one by one, with an axis as rows that has a smaller stride in the source."""
-    rows = ONE
-    if outer:
-        nearest = min(reversed(outer), key=lambda axis: abs(axis.src))
-        if abs(nearest.src) < min(abs(cols.src), RUN):
-            rows = nearest
-            outer = _without(outer, rows)
-    return Plan(
-        Key("items", itemsize if itemsize <= 32 else 0, vector=VECTOR), nbytes, itemsize,
-        rows=rows, cols=cols, outer=tuple(outer),
-    )  # fmt: skip
+def _plan(
+    kind: str, width: int, outer: list[Axis], cols: Axis, nbytes: int, item: int, *,
+    parts: int = 0, count: int = 0, rows: Axis = ONE,
+) -> Plan:  # fmt: skip
+    """Make a plan, perhaps with one of the outer axes as rows."""
+    key, outer = Key(kind, width, parts, count, VECTOR), _without(outer, rows)
+    return Plan(key, nbytes, item, rows=rows, cols=cols, outer=tuple(outer))
 
 
-def _item_by_item(outer: list[Axis], cols: Axis, itemsize: int, nbytes: int) -> Plan:
-    """Items one by one, in tiles if source and destination have different inner axes."""
-    rows = ONE
-    if outer:
-        rows = min(reversed(outer), key=lambda axis: abs(axis.src))
-        outer = _without(outer, rows)
-        if abs(rows.src) < abs(cols.src):
-            rows, cols = rows._replace(chunk=128), cols._replace(chunk=8)
-        else:
-            rows, cols = _pieces(rows, cols, itemsize)
-    key = Key("items", itemsize if itemsize <= 32 else 0, vector=VECTOR)
-    return Plan(key, nbytes, itemsize, rows=rows, cols=cols, outer=tuple(outer))
+def _items(
+    outer: list[Axis], cols: Axis, itemsize: int, nbytes: int, *, gaps: bool = False
+) -> Plan:
+    """Items one by one, with an axis as rows that has a smaller stride in the source.
+
+    With `gaps` in the destination they are not assembled in whole lines.
+    """
+    rows = min(reversed(outer), key=lambda axis: abs(axis.src), default=ONE)
+    if not gaps and abs(rows.src) >= min(abs(cols.src), RUN):
+        rows = ONE
+    width = itemsize if itemsize <= 32 else 0
+    made = _plan("items", width, outer, cols, nbytes, itemsize, rows=rows)
+    if not gaps:
+        return made
+    if rows.extent > 1 and abs(rows.src) < abs(cols.src):
+        rows, cols = rows._replace(chunk=128), cols._replace(chunk=8)
+    else:
+        rows, cols = _pieces(rows, cols, itemsize)
+    return made._replace(rows=rows, cols=cols)
 
 
 def _pieces(rows: Axis, cols: Axis, item: int) -> tuple[Axis, Axis]:
-    """Limit a block to `PIECE` bytes, so that there are enough blocks for many threads."""
-    cols = cols._replace(chunk=min(cols.extent, max(PIECE // item, 1)))
-    return rows._replace(chunk=min(rows.extent, max(PIECE // (item * cols.chunk), 1))), cols
+    """Limit a block to `BLOCK` bytes, so that there are enough blocks for many threads."""
+    cols = cols._replace(chunk=min(cols.extent, max(BLOCK // item, 1)))
+    return rows._replace(chunk=min(rows.extent, max(BLOCK // (item * cols.chunk), 1))), cols
 
 
 def _without(axes: list[Axis], axis: Axis) -> list[Axis]:
-    place = next(place for place, other in enumerate(axes) if other is axis)
-    return axes[:place] + axes[place + 1 :]
+    return [other for other in axes if other is not axis]
 
 
 def _vectors(outer: list[Axis], cols: Axis, width: int, nbytes: int) -> Plan | None:
     """Choose an inner kernel that moves vectors; None if the extents are too short."""
-    lanes = VECTOR // width
-
-    def made(
-        kind: str,
-        *,
-        parts: int = 0,
-        count: int = 0,
-        rows: Axis = ONE,
-        pixels: Axis = cols,
-        rest: list[Axis] = outer,
-        item: int = width,
-        **more: Any,
-    ) -> Plan:
-        return Plan(
-            Key(kind, width, parts, count, VECTOR), nbytes, item,
-            rows=rows, cols=pixels, outer=tuple(rest), **more,
-        )  # fmt: skip
-
+    lanes, given = VECTOR // width, (cols, nbytes, width)
     # Channels to merge: the columns are channels, and the axis around them is the pixels.
     if outer and cols.extent <= 4 and width < 16:
-        pixels = outer[-1]
-        if pixels.src == width and pixels.dst == cols.extent * width and pixels.extent >= lanes:
-            return made(
-                "merge", parts=cols.extent, pixels=pixels, rest=outer[:-1],
-                item=pixels.dst, part_src=cols.src,
-            )  # fmt: skip
+        *rest, pixels = outer
+        item = cols.extent * width
+        if pixels.src == width and pixels.dst == item and pixels.extent >= lanes:
+            made = _plan("merge", width, rest, pixels, nbytes, item, parts=cols.extent)
+            return made._replace(part_src=cols.src)
     if cols.src == 0 and cols.extent >= lanes:
-        return made("fill")
+        return _plan("fill", width, outer, *given)
     if cols.src == -width and cols.extent >= lanes:
-        return made("reverse")
+        return _plan("reverse", width, outer, *given)
     rows = next((axis for axis in reversed(outer) if abs(axis.src) == width), ONE)
     step = cols.src // width
     if width < 16 and cols.src == step * width and 2 <= step <= 4 and rows.extent <= step:
         least = lanes + (rows.extent < step)
         if rows.src >= 0 and cols.extent >= least:
-            rest = _without(outer, rows) if rows is not ONE else outer
-            return made("split", parts=step, count=rows.extent, rows=rows, rest=rest)
+            return _plan("split", width, outer, *given, parts=step, count=rows.extent, rows=rows)
     for side in (64, 32, 16, 8, 4, 2):
         if side * width <= VECTOR and side * width >= 4 and side <= min(rows.extent, cols.extent):
-            rest = _without(outer, rows)
-            dst_offset = src_offset = 0
-            if rows.src < 0:  # read forwards, write the rows from the last to the first
-                dst_offset, src_offset = ((rows.extent - 1) * by for by in (rows.dst, rows.src))
-                rows = rows._replace(dst=-rows.dst, src=-rows.src)
-            return made(
-                "tile", parts=side, rows=rows, rest=rest, dst_offset=dst_offset,
-                src_offset=src_offset,
-            )  # fmt: skip
+            made = _plan("tile", width, outer, *given, parts=side, rows=rows)
+            if rows.src > 0:
+                return made
+            # Read forwards, write the rows from the last to the first.
+            dst, src = ((rows.extent - 1) * by for by in (rows.dst, rows.src))
+            rows = rows._replace(dst=-rows.dst, src=-rows.src)
+            return made._replace(rows=rows, dst_offset=dst, src_offset=src)
     return None
 
 
