@@ -1,7 +1,5 @@
 """``audit``: count the routes that arraybridge takes, by the line of the program that asked."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

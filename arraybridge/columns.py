@@ -1,7 +1,5 @@
 """Arrays as the columns of an Arrow table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``asarray``: make arrays of numbers, or of any library's arrays, like another array."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any

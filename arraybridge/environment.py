@@ -1,7 +1,5 @@
 """Numbers in environment variables; an invalid value is a warning, not an error of a copy."""
 
-from __future__ import annotations
-
 import os
 from warnings import warn
 

@@ -5,8 +5,6 @@ of dataclasses. Anything else is a leaf, including sets, other mappings (which m
 keys of a mapping.
 """
 
-from __future__ import annotations
-
 import copy
 from collections import UserDict, deque
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Suggest the known name that is spelled like an unknown one; imported for an error alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """``Array``: an array of any library, or bare memory, with every library's exchange protocols."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any

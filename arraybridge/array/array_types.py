@@ -1,7 +1,5 @@
 """Which objects are arrays, and their type: the library, and native array or Array."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ A fallback library computes on a view: NumPy on the CPU; CuPy, or else PyTorch, 
 dpnp on oneAPI.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 

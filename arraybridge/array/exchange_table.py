@@ -5,8 +5,6 @@ TVM-FFI passes Arrays to its functions by it. Arrays are exported by the C exten
 Python, which cannot leave an exception to their caller.
 """
 
-from __future__ import annotations
-
 import ctypes
 from ctypes import PYFUNCTYPE, c_int, c_int32, c_uint64, c_void_p
 from typing import Any

@@ -1,7 +1,5 @@
 """Indexing by the rules of the array API standard 2025.12, "Indexing", for every library."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple

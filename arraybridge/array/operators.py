@@ -3,8 +3,6 @@
 Array API standard 2025.12, "Array object".
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -1,7 +1,5 @@
 """Pickles of Arrays: as NumPy arrays, whose memory pickle protocol 5 can carry out of band."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

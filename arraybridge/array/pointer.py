@@ -1,7 +1,5 @@
 """``from_pointer``: make an Array over memory with another owner."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from ctypes import c_void_p
 from typing import Any

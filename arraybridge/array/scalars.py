@@ -1,7 +1,5 @@
 """Python's and NumPy's scalars, and the kinds of data types."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

@@ -1,7 +1,5 @@
 """The command line: ``arraybridge``, and the same as ``python -m arraybridge``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ casts its own arrays (gradients flow through), arrays on other devices, and host
 is faster and gives the same values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import reduce

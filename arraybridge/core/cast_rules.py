@@ -4,8 +4,6 @@ Between NumPy's own types the rules are NumPy's. For ml_dtypes and DLPack types 
 a safe cast keeps every value, a same_kind cast does not go to a lesser kind.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, Literal, get_args
 

@@ -5,8 +5,6 @@ metadata is read once, at the first request for a library that is not in the tab
 imported when an array of the package ``mylib`` arrives or the library is named.
 """
 
-from __future__ import annotations
-
 import warnings
 from importlib.metadata import EntryPoint, entry_points
 

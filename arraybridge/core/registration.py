@@ -1,7 +1,5 @@
 """``register_library`` and ``unregister_library``: libraries that users add."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from . import registry

@@ -4,8 +4,6 @@ It is the fast path of torch, Paddle and cuda.core, and skips the checks of ``__
 caller must look at gradients, conjugate and negative bits first. Nothing here synchronizes streams.
 """
 
-from __future__ import annotations
-
 import ctypes
 from ctypes import byref, c_int64, c_void_p, py_object
 from weakref import WeakKeyDictionary

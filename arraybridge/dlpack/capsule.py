@@ -3,8 +3,6 @@
 Source: data-apis array API standard, "DLPack: Python specification".
 """
 
-from __future__ import annotations
-
 from ..native import pyapi
 from ..native.deleters import take
 from ..native.pyapi import DLPACK_NAMES, CapsuleType

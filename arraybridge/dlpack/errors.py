@@ -1,7 +1,5 @@
 """Errors of the core: BufferErrors, as the standard requires for data that cannot be exchanged."""
 
-from __future__ import annotations
-
 
 class DLPackError(BufferError):
     """Base class of the errors of :mod:`arraybridge.dlpack`.

@@ -4,8 +4,6 @@ The structs are for those who bind C libraries. The core reads and writes a whol
 with :mod:`struct`, several times faster than through ctypes attributes.
 """
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from collections.abc import Callable

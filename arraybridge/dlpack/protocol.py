@@ -5,8 +5,6 @@ Producers support different keywords. All are passed first; fewer are passed if 
 Source: data-apis array API standard 2025.12, ``array.__dlpack__``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from weakref import WeakKeyDictionary

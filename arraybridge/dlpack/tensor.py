@@ -3,8 +3,6 @@
 It holds plain Python values: the struct is read and checked once, and never again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from ctypes import c_void_p
 from math import prod

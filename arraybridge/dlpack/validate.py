@@ -4,8 +4,6 @@ Nothing here reads the tensor's data or follows a pointer: the values have alrea
 wrong address other than NULL cannot be detected.
 """
 
-from __future__ import annotations
-
 import ctypes
 from functools import lru_cache
 from math import prod

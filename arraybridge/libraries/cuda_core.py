@@ -6,8 +6,6 @@ refuses. It is asked for no stream: what is given to it here is host memory, or 
 As a target it is measured on the host alone; a view of a GPU's memory is described, not made.
 """
 
-from __future__ import annotations
-
 from cuda.core import Device as CudaDevice
 from cuda.core.utils import StridedMemoryView
 

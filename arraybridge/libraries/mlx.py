@@ -9,8 +9,6 @@ Export evaluates a lazy array, which before has neither memory nor strides. Insi
 cuts the gradient: an array does not tell Python that MLX traces it.
 """
 
-from __future__ import annotations
-
 import mlx.core as mx
 
 from ..core.kernel import compact_copy

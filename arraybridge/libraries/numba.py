@@ -4,8 +4,6 @@ Under the simulator (``NUMBA_ENABLE_CUDASIM=1``) an array is a NumPy array in di
 treated as the array on CUDA device 0 that it simulates: a missing transfer fails there too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

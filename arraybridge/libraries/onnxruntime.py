@@ -8,8 +8,6 @@ An OrtValue may be no tensor: strings, sequences, maps and sparse tensors are re
 remedy.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import onnxruntime
 

@@ -7,8 +7,6 @@ byte order; ``element_type`` is the actual type.
 Sub-byte elements are packed, and linear in ``data``. A region of another tensor has strides.
 """
 
-from __future__ import annotations
-
 from math import prod
 
 import openvino as ov

@@ -6,8 +6,6 @@ context and no offset. Negative strides are imported but fail in its operations,
 slices have them, so such arrays are copied. The C exchange API does not check for gradients.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from weakref import ref
 

@@ -5,8 +5,6 @@ under copy-on-write, columns share memory. A column over Arrow is Arrow's array.
 block is its matrix.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ Pillow's own conversions change values: ``Image.fromarray`` makes int32 from int
 float32 from float64; ``numpy.asarray`` drops an image's palette. Neither is used.
 """
 
-from __future__ import annotations
-
 from ctypes import c_void_p
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns and frames of polars: its own NumPy view if there is one, else through Arrow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -10,8 +10,6 @@ A ``FixedShapeTensorArray`` converts as its tensor; its own ``to_tensor`` ignore
 element.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

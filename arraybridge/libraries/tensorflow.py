@@ -9,8 +9,6 @@ A ``tf.Variable`` converts as its current value: a later assignment does not wri
 something else refers to.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

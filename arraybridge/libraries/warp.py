@@ -9,8 +9,6 @@ Vectors and matrices as dtypes become trailing axes, as in ``array.numpy()``. An
 ``wp.Tape`` are differentiated, not arrays.
 """
 
-from __future__ import annotations
-
 import warp as wp
 
 from ..core.library import Devices, Library, array_itself

@@ -8,8 +8,6 @@ producer's.
 Source: Numba's documentation, "CUDA Array Interface (Version 3)".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from operator import index

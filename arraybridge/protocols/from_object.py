@@ -3,8 +3,6 @@
 Objects that support DLPack, an array interface or the buffer protocol, and bare capsules.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from operator import index
 from types import SimpleNamespace

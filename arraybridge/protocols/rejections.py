@@ -4,8 +4,6 @@ Nothing here computes a graph, reads a file or drops a unit: only an object's cl
 are looked at.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Arrays of other libraries, also in nested sequences, are converted by ``convert`
 conversion may give wrong numbers (PyTorch reads JAX arrays as bytes).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 The base is array-api-compat's module if it wraps the library, else the library's own namespace.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import sys

@@ -5,8 +5,6 @@ standard, with the upstream issue. `tests/support/defects` has a probe of each d
 entry can be deleted once upstream fixes it.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

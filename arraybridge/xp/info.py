@@ -3,8 +3,6 @@
 Array API standard 2025.12, "Inspection".
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

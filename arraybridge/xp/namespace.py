@@ -1,7 +1,5 @@
 """Make the module ``arraybridge.xp.<library>`` on its first use."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from importlib import import_module

@@ -3,8 +3,6 @@
 Nothing is checked beforehand: only an error leads here.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

@@ -6,8 +6,6 @@ Defects that several libraries share are corrected here once, with the library's
 Array API standard 2025.12, "Special cases" of each function.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A function of a native namespace is the library's own, or its correction, unless
 to compute calls that it refuses. Over Arrays it unwraps its arguments and wraps its result.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

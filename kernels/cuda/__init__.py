@@ -6,8 +6,6 @@ device, allocates its memory, or makes a context, so copies can be captured in C
 import and `plans` work without a device, a driver or Numba.
 """
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from typing import Any

@@ -7,8 +7,6 @@ thread writes the same item of the run at all its places, so it computes the ite
 shared memory once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide

@@ -1,7 +1,5 @@
 """Planning a box: the threads of its runs, its lines in shared memory, and its launch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import gcd, prod
 from typing import NamedTuple

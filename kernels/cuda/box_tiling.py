@@ -3,8 +3,6 @@
 Costs are bytes moved per byte of the result, by loads and stores of sectors: at least 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import gcd, prod
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Splitting and merging two to four interleaved channels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide

@@ -9,8 +9,6 @@ default stream, 2 the default stream of this thread, and any larger number the h
 The driver uses 1 and 2 for the two as well.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from ctypes import addressof, c_int, c_void_p

@@ -6,8 +6,6 @@ the driver's error, and for common errors a remedy. Source: CUDA driver API refe
 `cuFuncLoad` (12.4) are in 12.0 as well.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Callable

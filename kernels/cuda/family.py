@@ -13,8 +13,6 @@ returns ``kernel(dst, src, extents, divisions, steps)``: two addresses (int64) a
 * Loads of 16 bytes always contain bytes of the source, and only elements are written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

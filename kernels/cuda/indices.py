@@ -4,8 +4,6 @@ Device functions that all kernels share; ``arraybridge.kernels.cuda.family`` des
 are written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Plain Python, for the intrinsic that emits PRMT and for the interpreter of the tests.
 """
 
-from __future__ import annotations
-
 
 def network(table: tuple[int, ...]) -> list[tuple[int, list[tuple[int, int]]]]:
     """Return the steps that gather bytes: for each word of the result, a first word and PRMTs.

@@ -8,8 +8,6 @@ four. Global addresses are int64: Numba combines uint64 and int64 in float64. Of
 memory are int32, in **bytes**.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Which kernel copies a nest on a CUDA device, and its launch: pure arithmetic without a device."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from math import gcd, prod

@@ -4,8 +4,6 @@
 Python, without a driver or a compiler.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 #: Threads per block, of every kernel.

@@ -1,7 +1,5 @@
 """Rows in vectors, copied or with one item repeated; and pieces of any nest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode

@@ -1,7 +1,5 @@
 """Runs of bytes wherever they start: whole vectors to the destination, its edges in pieces."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide

@@ -1,7 +1,5 @@
 """Transposes in tiles of 16 KB in shared memory: by vectors of 16 bytes, or item by item."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from arraybridge.kernels.cuda.indices import decode, divide, staged

@@ -6,8 +6,6 @@ the driver does both in turn (measured by others: 13 to 18 GB/s, pinned 24, cuda
 ``cuMemcpy2D`` is not used: strided copies with it can be a thousand times slower (pytorch#153176).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -5,8 +5,6 @@ array API's rules for them. Here they are DLPack's extension devices, ``ext_dev:
 nothing leaves them without ``device="cpu"``, as in the library's own ``__array__``.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -4,8 +4,6 @@ The library shows whether a program keeps to the standard: nothing of it is corr
 an extension that a flag switches off raise RuntimeError.
 """
 
-from __future__ import annotations
-
 import array_api_strict
 
 from ...array.library_array import LibraryArray

@@ -1,7 +1,5 @@
 """Dask: arrays in blocks that are computed later; each block is converted when it is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

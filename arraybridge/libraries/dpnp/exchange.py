@@ -5,8 +5,6 @@ whole span is imported flat, and a view has the layout. DLPack has no streams fo
 export waits for the work queued on the array.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import dpnp

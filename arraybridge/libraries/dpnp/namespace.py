@@ -1,7 +1,5 @@
 """The array API standard over Arrays of dpnp."""
 
-from __future__ import annotations
-
 import dpnp
 
 from ...array.library_array import LibraryArray

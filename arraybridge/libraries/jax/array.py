@@ -14,8 +14,6 @@ With x64 off there are no 64-bit dtypes: ``__array_namespace_info__().dtypes()``
 and requesting one of them, or integers beyond 32 bits, is an error.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -4,8 +4,6 @@ On the CPU they get XLA's own buffers. ``jax.pure_callback``, for other devices,
 in threads of XLA, and waits for ever once all of these are inside callbacks (jax#24255).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ Every elementwise function here, and ``all`` and ``any``, can be traced by ``jax
 and ``jax.grad``. Its derivative is that of JAX's own function; only special values differ.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable

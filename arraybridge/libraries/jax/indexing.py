@@ -6,8 +6,6 @@ integers are checked here; arrays of integers are not, since that would wait for
 Array API standard 2025.12, "Indexing".
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

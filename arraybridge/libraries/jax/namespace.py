@@ -1,7 +1,5 @@
 """The namespace of native arrays, and integers that JAX does not accept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """JAX arrays over a mesh of devices, in this process and others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """JAX's own state that decides: x64 mode, CPU devices, completed computations."""
 
-from __future__ import annotations
-
 import functools
 
 import jax

@@ -1,7 +1,5 @@
 """Containers in JAX's registry of pytrees: of Flax, Equinox, Optax and programs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jax import tree_util

@@ -14,8 +14,6 @@ the same memory. A tensor that tracks gradients, or that a transformation traces
 raises NotImplementedError.
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 

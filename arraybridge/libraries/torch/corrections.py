@@ -1,7 +1,5 @@
 """Corrections of PyTorch's deviations from the standard, except type promotion."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

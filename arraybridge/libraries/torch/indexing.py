@@ -7,8 +7,6 @@ Elements of uint16, uint32 and uint64 are moved as the signed integers of the sa
 all kernels on every device.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

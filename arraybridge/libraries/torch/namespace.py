@@ -1,7 +1,5 @@
 """The namespace of native tensors, and what another library computes for PyTorch."""
 
-from __future__ import annotations
-
 import operator
 import re
 from typing import Any

@@ -4,8 +4,6 @@ In PyTorch zero-dimensional arrays count less than others (``int8[3] + int64[]``
 uint16, uint32 and uint64 cannot be combined with most other types: issues 58489 and 58734.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable

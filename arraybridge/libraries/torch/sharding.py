@@ -1,7 +1,5 @@
 """PyTorch's ``DTensor``: a shard in each process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary

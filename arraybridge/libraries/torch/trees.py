@@ -1,7 +1,5 @@
 """Containers in PyTorch's registry of pytrees; a Module as its state, a TensorDict as a dict."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 
