@@ -121,7 +121,7 @@ def main() -> None:
         run("git", "clone", "--quiet", "--no-hardlinks", ROOT, checkout, cwd=ROOT)
         build(checkout, folder / "compiled")
         (sdist,), (wheel,) = (folder.glob(f"compiled/*{end}") for end in (".tar.gz", ".whl"))
-        build(checkout, bare, "--wheel", "--no-isolation", **NO_COMPILER)
+        build(checkout, bare, "--wheel", "--no-isolation", "-x", **NO_COMPILER)
         (plain,) = bare.glob("*.whl")
         build(checkout, folder / "again", "--wheel", PYTHONHASHSEED="7")
         (again,) = (folder / "again").glob("*.whl")
