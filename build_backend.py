@@ -28,8 +28,9 @@ def kernels():
 
 def get_requires_for_build_wheel(config_settings=None):
     """Ask for Numba only if the library in the tree is not there, or of other sources."""
-    needs = [] if kernels().is_current() or not WHEELS else ["numba>=0.62", "llvmlite>=0.45"]
+    needs = [] if kernels().is_current() else ["numba>=0.62", "llvmlite>=0.45"]
     needs += [] if kernels().linker() or "CC" in os.environ else ["ziglang"]
+    needs = needs if WHEELS else []
     return [*build_meta.get_requires_for_build_wheel(config_settings), *needs]
 
 

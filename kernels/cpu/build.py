@@ -79,7 +79,7 @@ def build(path: str = LIBRARY) -> None:
     family = machine()
     if family not in FAMILIES or sys.platform not in _LINK:
         raise RuntimeError(f"arraybridge has no kernels for {sys.platform} on {family}")
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as folder:
+    with tempfile.TemporaryDirectory(prefix="_kernels-", dir=os.path.dirname(path)) as folder:
         objects = [os.path.join(folder, f"{kind.vector}.o") for kind in FAMILIES[family]]
         for kind, at in zip(FAMILIES[family], objects, strict=True):
             with open(at, "wb") as file:
