@@ -61,7 +61,7 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
-    """Compute the Cholesky factor ``L``, ``x = L @ L.T``; `upper`: ``U``, ``x = U.T @ U``."""
+    """Compute the Cholesky factor ``L``, ``x = L @ L.T``; ``upper``: ``U``, ``x = U.T @ U``."""
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
@@ -133,7 +133,7 @@ def outer(x1: Array, x2: Array, /) -> Array:
 
 
 def pinv(x: Array, /, *, rtol: Array | float | None = None) -> Array:
-    """Compute Moore-Penrose pseudo-inverses, ``(..., N, M)``; ``rtol`` as for `matrix_rank`."""
+    """Compute Moore-Penrose inverses, ``(..., N, M)``; ``rtol`` is as in :func:`matrix_rank`."""
 
 
 def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:

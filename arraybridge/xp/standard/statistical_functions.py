@@ -80,7 +80,7 @@ def sum(
 def var(
     x: Array, /, *, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
-    """Compute the variance of real floating-point elements along axes, corrected as by `std`."""
+    """Compute the variance of real numbers along axes; ``correction`` is as in :func:`std`."""
 
 
 def all(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Array:
