@@ -57,6 +57,7 @@ def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
     return tuple(strides)
 
 
+@lru_cache(1024)
 def dense_strides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides, in elements, of a dense array; `axes`: in memory, outermost first."""
     dense = c_strides(tuple(shape[axis] for axis in axes))

@@ -12,7 +12,7 @@ from ..core.registry import RECORDS, TypeCache, forgetting
 from ..core.request import Cast
 from ..dlpack import Device, is_capsule
 from ..protocols.rejections import has_no_memory, is_arraylike, speaks
-from ..pytree import CONTAINERS, leaves
+from ..pytree import CONTAINERS, mapped
 from .array import Array, from_dlpack
 from .device_namespace import fallback_library
 from .library_array import LibraryArray, array_class
@@ -108,7 +108,15 @@ def is_data(x: Any) -> bool:
 
 def arrays_in(tree: Any, are: Callable[[Any], bool] = is_array) -> list[Any]:
     """List the arrays in nested containers, in order: what `are` says are arrays."""
-    return [leaf for leaf in leaves(tree, are) if are(leaf)]
+    found: list[Any] = []
+
+    def keep(leaf: Any) -> Any:
+        if are(leaf):
+            found.append(leaf)
+        return leaf
+
+    mapped(keep, tree, are)
+    return found
 
 
 def lazy_library(x: Any) -> Library | None:

@@ -137,9 +137,8 @@ class TensorInfo(NamedTuple):
     @classmethod
     def of_tensor(cls, tensor: "Tensor", library: str = "dlpack") -> "TensorInfo":
         """Describe a :class:`arraybridge.dlpack.Tensor`."""
-        return cls._make(
-            (library, *_of_tensor(tensor), (), None, getattr(tensor, "legacy", False), False)
-        )
+        legacy = getattr(tensor, "legacy", False)
+        return tuple.__new__(cls, (library, *_of_tensor(tensor), (), None, legacy, False))
 
     @property
     def ndim(self) -> int:

@@ -182,6 +182,7 @@ def acquire(
 
 def _agree(said: Device, came: Device) -> bool:
     """Whether two devices name the same memory: host and CUDA memory have several names."""
-    same = said == came or (said.host and came.host)
+    if said == came or (said.host and came.host):
+        return True
     on_cuda = {said.type, came.type} == {DeviceType.CUDA, DeviceType.CUDA_MANAGED}
-    return same or (said.id == came.id and on_cuda)
+    return said.id == came.id and on_cuda
