@@ -198,24 +198,15 @@ def _remedy(numbers: list[Any], library: Library) -> str:
     return f", and no data type of {library.name} has it"
 
 
-def _are_rows(obj: Any) -> bool:
-    """Return whether an object is a sequence of NumPy arrays of one shape and data type."""
-    return (
-        isinstance(obj, list | tuple)
-        and {*map(type, obj)} == {numpy.ndarray}
-        and len({(x.shape, x.dtype) for x in obj}) == 1
-        and obj[0].dtype.isnative
-    )
-
-
 def _of_arrays(obj: Any, library: Library, cast: Cast | None, copy: bool | None) -> Any:
     """Make an array of a buffer, or of a sequence with arrays in it."""
-    if copy is not False and _are_rows(obj):
-        rows = numpy.array(obj)  # in C order, as of numbers
+    rows = isinstance(obj, list | tuple) and {*map(type, obj)} == {numpy.ndarray}
+    alike = rows and len({(x.shape, x.dtype) for x in obj}) == 1 and obj[0].dtype.isnative
+    if copy is not False and alike:
+        made = numpy.array(obj)  # in C order, as of numbers
         if OBSERVERS:
-            info = library_named("numpy").describe(rows)
-            notify_copy("a sequence is stacked", info)
-        return rows
+            notify_copy("a sequence is stacked", library_named("numpy").describe(made))
+        return made
     for x in _flat(obj):
         if x is None or isinstance(x, str):
             raise TypeError(

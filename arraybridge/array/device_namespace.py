@@ -85,10 +85,6 @@ def _method(name: str) -> Any:
     return method
 
 
-def _property(name: str) -> property:
-    return property(lambda self: getattr(in_fallback_library(self), name))
-
-
 # Methods that an Array without a library delegates to its view.
 for _name in (
     *(name for op in OPERATORS for name in op.methods),
@@ -98,4 +94,4 @@ for _name in (
 ):
     setattr(Array, _name, _method(_name))
 for _name in ("T", "mT"):
-    setattr(Array, _name, _property(_name))
+    setattr(Array, _name, property(lambda x, name=_name: getattr(in_fallback_library(x), name)))
