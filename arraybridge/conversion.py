@@ -136,9 +136,10 @@ def entry_of_call(
     if remembered and not isinstance(dtype, Mapping):
         if len(record.table) >= MOST:
             record.table.clear()
+            record.clear()
         record.table[key] = entry
         if request == Request():
-            record.table[to] = entry  # for `front`
+            record[to] = entry.run
     return entry
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -70,30 +70,23 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
         _write(out, x, "out")
         return out
     try:
-        entry = KNOWN[type(x)].table[_CONTIGUOUS]
+        run = KNOWN[type(x)][_CONTIGUOUS]
     except KeyError:
-        entry = _entered(type(x))
-    return entry.run(x)
+        run = _entered(type(x))
+    return run(x)
 
 
-def _entered(kind: type) -> Any:
+def _entered(kind: type) -> Callable[[Any], Any]:
     """Find what makes arrays of a type contiguous, and remember it."""
     record = RECORDS[kind]
-    entry: Any
     if record.library is not None:
-        entry = entry_of(kind, record.library, record.library, Request(contiguous=True))
+        run = entry_of(kind, record.library, record.library, Request(contiguous=True)).run
     elif record.lazy is not None:
-        entry = _Run(partial(record.lazy.computing.map_blocks, _contiguous_block))
+        run = partial(record.lazy.computing.map_blocks, _contiguous_block)
     else:
-        entry = _Run(_of_array if hasattr(kind, "__arraybridge__") else _of_other)
-    record.table[_CONTIGUOUS] = entry
-    return record.table[_CONTIGUOUS]
-
-
-class _Run(NamedTuple):
-    """An entry of arrays without a library of their own."""
-
-    run: Callable[[Any], Any]
+        run = _of_array if hasattr(kind, "__arraybridge__") else _of_other
+    record[_CONTIGUOUS] = run
+    return run
 
 
 def _contiguous_block(block: Any) -> Any:

@@ -15,10 +15,10 @@ import numpy as np
 from ..dlpack import CPU, DataType, DataTypeCode, Device, ManagedTensor
 from ..layout import SMALL, is_non_negative
 from ..ndarrays import numpy_dtype
-from .copiers import USUAL_ALIGNMENT, on_host, resolved
+from .copiers import on_host, resolved
 from .kernel import compact_copy, own_copies_serve
 from .library import Computing, Library, edge_between, exported, itself, own_copy, then
-from .records import ConversionError, Route, TensorInfo, first_line
+from .records import USUAL_ALIGNMENT, ConversionError, Route, TensorInfo, first_line
 from .registry import library_named, library_of_type
 
 _CHUNK = 1 << 14  # elements that are cast and compared while they are in the cache

@@ -33,11 +33,15 @@ from .kernel import (
     own_copies_serve,
 )
 from .library import Devices, Library, edge_between, exported, own_copy, then
-from .records import ConversionError, TensorInfo, dense_like, layout_objection, pending_reason
+from .records import (
+    USUAL_ALIGNMENT,
+    ConversionError,
+    TensorInfo,
+    dense_like,
+    layout_objection,
+    pending_reason,
+)
 from .registry import library_named, library_of_type
-
-#: The alignment in bytes that every allocator guarantees.
-USUAL_ALIGNMENT = 16
 
 
 class LibraryCopy(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import dlpack
 from ..dlpack import DataType, DataTypeCode, Device, DeviceType
+from ..native import C
 from .records import Accepts, ConversionError, Edge, TensorInfo, always, described_key
 from .registry import imported_libraries, library_named, library_of_package
 
@@ -24,11 +25,11 @@ class Routing:
         Returns whether an edge may convert an array of the library. None serves subclasses, whose
         arrays may have another meaning.
     pointer : callable, optional
-        Returns the address of an array's first element, for targets that need an alignment.
-    layout : callable, optional
-        Returns the shape and strides of an array, for requests that depend on them.
-    aligned : bool
-        Whether a signature shows if the array is aligned to its item size.
+        Returns the address of an array's first element.
+    exact : callable, optional
+        Returns a signature that always shows shape and strides, for requests that depend on them.
+    aligned : int
+        Up to which number of bytes a signature shows the alignment.
     strided : bool
         Whether a signature shows the strides; otherwise all arrays are dense, in any order of axes.
     state : callable, optional
@@ -40,13 +41,13 @@ class Routing:
         self,
         plain: Callable[[Any], bool] = always,
         pointer: Callable[[Any], int] | None = None,
-        layout: Callable[[Any], Hashable] | None = None,
+        exact: Callable[[Any], Hashable] | None = None,
         *,
-        aligned: bool = False,
+        aligned: int = 1,
         strided: bool = True,
         state: Callable[[], Hashable] | None = None,
     ) -> None:
-        self.plain, self.pointer, self.layout = plain, pointer, layout
+        self.plain, self.pointer, self.exact = plain, pointer, exact
         self.aligned, self.strided, self.state = aligned, strided, state
 
 
@@ -379,6 +380,25 @@ def then(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[
         return None if made is None else second(made)
 
     return both
+
+
+def or_else(
+    first: Callable[[Any], Any], second: Callable[[Any], Any], *errors: type[Exception]
+) -> Callable[[Any], Any]:
+    """Return `first`, with `second` for arrays for which it returns None or raises `errors`."""
+
+    def either(x: Any) -> Any:
+        try:
+            made = first(x)
+        except errors:
+            made = None
+        return second(x) if made is None else made
+
+    return either
+
+
+if C is not None:
+    then, or_else = C.then, lambda first, second, *errors: C.or_else(first, second, errors)
 
 
 def place_named(device: object) -> Device:

@@ -239,6 +239,9 @@ def without_memory(
     )  # fmt: skip
 
 
+#: The alignment in bytes that every allocator guarantees.
+USUAL_ALIGNMENT = 16
+
 #: The address of an array that does not exist yet, with any alignment.
 ADDRESS = 1 << 12
 

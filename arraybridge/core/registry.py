@@ -80,12 +80,13 @@ class Entry:
         self.computes, self.declared = computes, declared
 
 
-class TypeRecord:
+class TypeRecord(dict[Any, Callable[[Any], Any]]):
     """What is known about one array type, each item computed once.
 
+    Its items are the functions that `arraybridge.core.table.front` calls, by the call as spelled.
     Arrays of the type belong to `library`, or to `lazy` if they are graphs. `table` has the entries
-    of `arraybridge.conversion` by the request as spelled; `entries` those of
-    `arraybridge.core.table` by the libraries and the normalised request. `frame` opens a data frame
+    of `arraybridge.conversion` by all keywords; `entries` those of `arraybridge.core.table` by the
+    libraries and the normalised request. `frame` opens a data frame
     or column (``arraybridge.protocols.frames``), `namespace` is the array API namespace, and `wrap`
     makes an Array, if that is allowed. `view` makes a NumPy view, or fails. For `sort` see
     ``arraybridge.xp.asarray``.
@@ -104,6 +105,7 @@ class TypeRecord:
     )
 
     def __init__(self, cls: type) -> None:
+        super().__init__()
         found = _find(cls)
         lazy = found is not None and found.computing.map_blocks is not None
         self.lazy: Library | None = found if lazy else None

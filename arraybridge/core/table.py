@@ -19,9 +19,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from .. import dlpack
 from ..dlpack import CPU, DataTypeCode, Device
 from ..native import C
-from .library import Library, described_with_booleans, exported, itself
+from .library import Library, described_with_booleans, exported, itself, or_else
 from .planner import UNLIMITED, plan, unavailable
-from .records import ConversionError, Route, TensorInfo, described_key, first_line
+from .records import (
+    USUAL_ALIGNMENT,
+    ConversionError,
+    Route,
+    TensorInfo,
+    described_key,
+    first_line,
+)
 from .registry import RECORDS, library_of_type
 from .request import Request
 
@@ -82,7 +89,8 @@ class Entry:
         if target.accepts.canonical_booleans and source is not target:
             self.sign = _with_booleans(self.sign, source)
             self.describe = partial(described_with_booleans, source)
-        self.convert = run_of(self.sign, self.runs, self.new, self.failed)
+        state = target.routing.state
+        self.convert = run_of(self.sign, state, self.runs, self.new, self.failed)
         self.run: Callable[[Any], Any] = self._observed if OBSERVERS else self.convert
 
     def plan(self, x: Any) -> Route:
@@ -144,10 +152,6 @@ class Entry:
         checked = unavailable(info) is None
 
         def convert(x: Any) -> Any:
-            if edge is not None:
-                made = edge(x)
-                if made is not None:
-                    return made
             x = alias(x)
             info = describe(x)
             why = unavailable(info) if checked else None
@@ -157,7 +161,7 @@ class Entry:
                 return _wrapped(x, source, target, info, place)
             return self._finished(copier.copy(x, info), info, kind, place)
 
-        return convert
+        return convert if edge is None else or_else(edge, convert)
 
     def _finished(self, made: Any, info: TensorInfo, kind: str, place: Device) -> Any:
         """Return a copy as an array of the target."""
@@ -175,8 +179,8 @@ class Entry:
 def _signer(source: Library, target: Library, request: Request) -> Callable[[Any], Hashable]:
     """Return the key of arrays: the signature, and all else that decides for a request."""
     accepts, routing = target.accepts, source.routing
+    sign: Callable[[Any], Hashable] = source.signature
     most = max(64, accepts.alignment)
-    parts: list[Callable[[Any], Hashable]] = [source.signature]
 
     def described(x: Any) -> Hashable:
         return described_key(source.describe(x), most)
@@ -187,23 +191,14 @@ def _signer(source: Library, target: Library, request: Request) -> Callable[[Any
         or accepts.per_array is not None
         or ((accepts.strides == "c" or request.contiguous) and not routing.strided)
     ):
-        parts = [described] if routing.layout is None else [*parts, routing.layout]
-    needs_alignment = accepts.alignment > 1 or (accepts.aligned and not routing.aligned)
-    if needs_alignment and source is not target and parts[0] is not described:
-        pointer = routing.pointer
-        if pointer is None:
-            parts = [described]
-        else:
-            parts.append(lambda x: min((address := pointer(x)) & -address, most))
+        sign = routing.exact or described
+    wanted = max(accepts.alignment, USUAL_ALIGNMENT if accepts.aligned else 1)
+    if wanted > routing.aligned and source is not target:
+        sign = described
     if accepts.immutable and not request.share and request.copy is None:
-        parts.append(source.may_change)
-    state = target.routing.state
-    if len(parts) == 1:
-        return parts[0] if state is None else with_state(parts[0], state)
-    if len(parts) == 2 and state is not None:  # the most frequent: in half the time
-        first, second = parts
-        return lambda x: (first(x), second(x), state())
-    return lambda x: (*[part(x) for part in parts], None if state is None else state())
+        first, may_change = sign, source.may_change
+        sign = lambda x: (first(x), may_change(x))  # noqa: E731
+    return sign
 
 
 def _with_booleans(sign: Callable[[Any], Hashable], source: Library) -> Callable[[Any], Hashable]:
@@ -224,14 +219,19 @@ def _with_booleans(sign: Callable[[Any], Hashable], source: Library) -> Callable
 
 def run_of(
     sign: Callable[[Any], Hashable],
+    state: Callable[[], Hashable] | None,
     runs: dict[Hashable, Callable[[Any], Any]],
     new: Callable[[Any, Hashable], Callable[[Any], Any]],
     failed: Callable[[Any, Exception], NoReturn],
 ) -> Callable[[Any], Any]:
-    """Return the function that converts the arrays of an entry: sign, look up, run."""
+    """Return the function that converts the arrays of an entry: sign, look up, run.
+
+    The key also has the `state`, unless that is false, as it usually is.
+    """
 
     def run(x: Any) -> Any:
-        key = sign(x)
+        key, now = sign(x), state and state()
+        key = (key, now) if now else key
         known = runs.get(key) or new(x, key)
         try:
             return known(x)
@@ -239,17 +239,6 @@ def run_of(
             failed(x, error)
 
     return run
-
-
-def with_state(
-    signature: Callable[[Any], Hashable], state: Callable[[], Hashable]
-) -> Callable[[Any], Hashable]:
-    """Return the signature of arrays together with a state of the process."""
-
-    def sign(x: Any) -> Hashable:
-        return signature(x), state()
-
-    return sign
 
 
 def front(
@@ -276,7 +265,7 @@ def front(
 
 
 if C is not None:
-    run_of, with_state = C.run_of, C.with_state
+    run_of = C.run_of
 
 
 def entry_of(kind: type, source: Library, target: Library, request: Request) -> Entry:

@@ -15,6 +15,7 @@ import tvm_ffi
 from ..core.library import Devices, Library
 from ..core.records import IN_PARTS, Accepts, Edge, TensorInfo
 from ..dlpack import DataType, Device, DeviceType, ManagedTensor, acquire, to_capsule
+from ..native import C
 from ..ndarrays import NATIVE
 
 _NAMES = (
@@ -95,6 +96,8 @@ def _serves(s: Any) -> bool:
 
 
 LIBRARY = TvmFfi()
+if C is not None:
+    LIBRARY.signature = C.capsule_signature(LIBRARY.signature)  # type: ignore[method-assign]
 LIBRARY.edges = (
     Edge("numpy", "tvm_ffi", _from_dlpack, _serves),
     Edge("paddle", "tvm_ffi", _from_dlpack, lambda s: not s.dtype_name.startswith("complex")),

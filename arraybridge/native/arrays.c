@@ -1,43 +1,55 @@
-/* Signatures, views and small copies of NumPy's and PyTorch's arrays, for the table. Functions of
-   the same names in `libraries/` do the same in Python, and handle the rare cases. PyTorch is only
-   called through public functions. */
+/* Signatures, views and small copies of arrays, for the table. Functions of the same names in
+   `libraries/` do the rare cases, and all without this extension. PyTorch is only called through
+   public functions: its C exchange API describes a tensor in the time of one attribute. */
 #include "native.h"
 
-static PyObject *axes_of(const npy_intp *extents, int ndim)
+/* A signature: a number for dense arrays; with shape and strides (`wide` bytes each), as bytes, for
+   others, or if it shall be exact. */
+static PyObject *key_of(uint64_t head, int is_short, const void *shape, const void *strides,
+                        size_t wide)
 {
-    PyObject *made = PyTuple_New(ndim);
-    for (int i = 0; made && i < ndim; i++) {
-        PyObject *extent = PyLong_FromSsize_t(extents[i]);
-        if (!extent)
-            Py_CLEAR(made);
-        else
-            PyTuple_SetItem(made, i, extent);
+    if (is_short)
+        return PyLong_FromUnsignedLongLong(head);
+    PyObject *key = PyBytes_FromStringAndSize(NULL, sizeof head + 2 * wide);
+    if (key) {
+        char *to = PyBytes_AsString(key);
+        memcpy(to, &head, sizeof head);
+        memcpy(to + sizeof head, shape, wide);
+        memcpy(to + sizeof head + wide, strides, wide);
     }
-    return made;
+    return key;
 }
 
-/* numpy_signature(slow): dtype, flags, layout, and the alignment where the flags do not show it. */
+/* The exponent of an address's alignment, up to 64 bytes; 7 for NULL. */
+static uint64_t alignment_of(uintptr_t address)
+{
+    uint64_t exponent = address ? 0 : 7;
+    while (exponent < 6 && !(address >> exponent & 1))
+        exponent++;
+    return exponent;
+}
+
+/* numpy_signature(slow, exact): dtype, flags, axes, emptiness and alignment. */
 static PyObject *numpy_signature(PyObject *known, PyObject *given)
 {
     PyArrayObject *x = (PyArrayObject *)given;
     if (!PyArray_CheckExact(given) || PyArray_FLAGS(x) < 0) /* it warns when it is written */
         return PyObject_Vectorcall(AB_KNOWN(known, 0), &given, 1, NULL);
-    int flags = PyArray_FLAGS(x), ndim = PyArray_NDIM(x);
-    int dense = flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS);
     PyArray_Descr *dtype = PyArray_DESCR(x);
-    intptr_t address = PyDataType_ALIGNMENT(dtype) != PyDataType_ELSIZE(dtype)
-                               && PyTypeNum_ISNUMBER(dtype->type_num)
-                               && PyArray_ISNBO(dtype->byteorder)
-                           ? (intptr_t)PyArray_DATA(x) : 0;
-    PyObject *first = dense ? PyLong_FromLong(ndim) : axes_of(PyArray_DIMS(x), ndim);
-    PyObject *second = dense ? PyBool_FromLong(!PyArray_SIZE(x))
-                             : axes_of(PyArray_STRIDES(x), ndim);
-    PyObject *number = PyLong_FromLong(flags);
-    PyObject *aligned = PyLong_FromLong(address & -address & 15);
-    PyObject *key = first && second && number && aligned
-                        ? PyTuple_Pack(5, dtype, number, first, second, aligned) : NULL;
-    AB_DROP(first, second, number, aligned);
-    return key;
+    int flags = PyArray_FLAGS(x) & ~NPY_ARRAY_OWNDATA, number = dtype->type_num;
+    uint64_t ndim = PyArray_NDIM(x);
+    uint64_t head = ndim | (uint64_t)(number & 0xff) << 8 | (uint64_t)flags << 16
+                    | (uint64_t)!PyArray_ISNBO(dtype->byteorder) << 48
+                    | (uint64_t)!PyArray_SIZE(x) << 49
+                    | alignment_of((uintptr_t)PyArray_DATA(x)) << 50;
+    int dense = flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS);
+    PyObject *key = key_of(head, dense && AB_KNOWN(known, 1) == Py_False, PyArray_DIMS(x),
+                           PyArray_STRIDES(x), ndim * sizeof(npy_intp));
+    if (!key || PyTypeNum_ISNUMBER(number))
+        return key;
+    PyObject *both = PyTuple_Pack(2, dtype, key); /* dates have units, and fields names */
+    Py_DECREF(key);
+    return both;
 }
 
 /* numpy_copy_small(most, slow): a copy of at most `most` elements. */
@@ -50,116 +62,219 @@ static PyObject *copy_small(PyObject *known, PyObject *given)
     return PyArray_SIZE(x) > most ? Py_NewRef(Py_None) : PyArray_NewCopy(x, NPY_CORDER);
 }
 
-/* Tests of PyTorch's results. Each takes a reference; 1 means unusual, or an exception. */
-static int is_other(PyObject *answer, PyObject *usual)
+/* A result, or that of the function in Python: of what is odd, or raised an exception. */
+static PyObject *or_slow(PyObject *made, PyObject *slow, PyObject *x)
+{
+    if (made || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return made;
+    PyErr_Clear();
+    return PyObject_Vectorcall(slow, &x, 1, NULL);
+}
+
+/* The number of elements, and whether they are in C order without gaps. */
+static int64_t size_of(const DLTensor *t, int *dense)
+{
+    int64_t size = 1;
+    *dense = 1;
+    for (int i = t->ndim; i--; size *= t->shape[i])
+        *dense &= t->shape[i] == 1 || t->strides[i] == size;
+    *dense |= !size;
+    return size;
+}
+
+/* A signature as a number, or with shape and strides; `flags` has two bits. NULL, perhaps without an
+   exception, if a part does not fit. */
+static PyObject *tensor_key(const DLTensor *t, uint64_t flags, int exact)
+{
+    int dense, empty = !size_of(t, &dense);
+    if ((t->ndim | t->device.device_type | t->device.device_id) & ~0xff)
+        return NULL;
+    uint64_t head = t->dtype.code | t->dtype.bits << 8 | (uint64_t)t->dtype.lanes << 16
+                    | (uint64_t)t->ndim << 32 | (uint64_t)empty << 40 | flags << 41
+                    | alignment_of((uintptr_t)t->data + t->byte_offset) << 43
+                    | (uint64_t)t->device.device_type << 46 | (uint64_t)t->device.device_id << 54;
+    return key_of(head, dense && !exact, t->shape, t->strides, t->ndim * sizeof(int64_t));
+}
+
+/* capsule_signature(slow): of arrays whose `__dlpack__` costs less than their attributes. */
+static PyObject *capsule_signature(PyObject *known, PyObject *x)
+{
+    PyObject *capsule = PyObject_VectorcallMethod(ab_names.__dlpack__, &x, 1, NULL), *key = NULL;
+    DLManagedTensor *made = capsule && PyCapsule_IsValid(capsule, "dltensor")
+                                ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
+    if (made && (made->dl_tensor.strides || !made->dl_tensor.ndim))
+        key = tensor_key(&made->dl_tensor, 0, 0);
+    Py_XDECREF(capsule);
+    return or_slow(key, AB_KNOWN(known, 0), x);
+}
+
+/* PyTorch's type and functions, and the functions in Python for what is odd; see `torch_functions`. */
+enum { TENSOR, PARAMETER, MODES, LEVEL, FORWARD, IS_NEG, IS_CONJ, STORAGE, OFFSET, NUMPY, CLONE, FORMAT, NAMES,
+       SIGNATURE, VIEW, COPY, COUNT };
+static PyObject *torch[COUNT];
+static int (*borrow)(void *, DLTensor *); /* of its C exchange API */
+static Py_ssize_t most; /* elements of a small copy */
+
+/* A tensor of the exact type, which the exchange API describes: of a parameter, an alias. NULL,
+   perhaps with an exception, for other types. */
+static PyObject *plain_of(PyObject *x)
+{
+    PyObject *type = (PyObject *)Py_TYPE(x);
+    if (type == torch[TENSOR])
+        return Py_NewRef(x);
+    PyObject *plain = type == torch[PARAMETER] ? PyObject_GetAttr(x, ab_names.data) : NULL;
+    if (plain && (PyObject *)Py_TYPE(plain) != torch[TENSOR])
+        Py_CLEAR(plain);
+    return plain;
+}
+
+/* Whether an answer, which is released, is the usual one. */
+static int is_usual(PyObject *answer, PyObject *usual)
 {
     Py_XDECREF(answer);
-    return answer != usual;
+    return answer == usual;
 }
-static int is_above(PyObject *number, long least)
+static int is_small(PyObject *number, long usual)
 {
-    long value = number ? PyLong_AsLong(number) : least + 1;
+    long value = number ? PyLong_AsLong(number) : 0;
     Py_XDECREF(number);
-    return value > least || (value == -1 && PyErr_Occurred());
-}
-static PyObject *asked(PyObject *x, PyObject *method)
-{
-    return PyObject_VectorcallMethod(method, &x, 1, NULL);
+    return number && value == usual;
 }
 
-enum { PLAIN, STRIDED, MODES, LEVEL, FORWARD, COMPLEX, SLOW }; /* of torch_signature's arguments */
-
-/* Whether the Python function must find the signature, or there is an exception. */
-static int is_odd(PyObject *known, PyObject *x)
+/* All that decides about a plain tensor. It is described last: nothing that runs until the
+   description is used may change the tensor. */
+static PyObject *torch_key(PyObject *exact, PyObject *x, DLTensor *t)
 {
-    return PySet_Contains(AB_KNOWN(known, PLAIN), (PyObject *)Py_TYPE(x)) != 1
-           || is_other(PyObject_GetAttr(x, ab_names.is_cpu), Py_True)
-           || is_other(PyObject_GetAttr(x, ab_names.requires_grad), Py_False)
-           || is_other(PyObject_GetAttr(x, ab_names.layout), AB_KNOWN(known, STRIDED))
-           || is_other(PyObject_GetAttr(x, ab_names.is_nested), Py_False)
-           /* -1 if no tangents are computed */
-           || is_above(PyObject_GetAttr(AB_KNOWN(known, FORWARD), ab_names._current_level), -1)
-           /* the number of PyTorch's dispatch modes */
-           || is_above(PyObject_Vectorcall(AB_KNOWN(known, MODES), NULL, 0, NULL), 0)
-           || is_other(PyObject_Vectorcall(AB_KNOWN(known, LEVEL), NULL, 0, NULL), Py_None);
+    PyObject *key = NULL, *conjugated = NULL, *negated = NULL, *plain = plain_of(x);
+    t->data = NULL;
+    if (plain
+        && is_usual(PyObject_GetAttr(x, ab_names.requires_grad), Py_False)
+        /* -1 if no tangents are computed */
+        && is_small(PyObject_GetAttr(torch[FORWARD], ab_names._current_level), -1)
+        && is_small(PyObject_Vectorcall(torch[MODES], NULL, 0, NULL), 0)
+        && is_usual(PyObject_Vectorcall(torch[LEVEL], NULL, 0, NULL), Py_None)
+        && (negated = PyObject_Vectorcall(torch[IS_NEG], &x, 1, NULL)) && !borrow(plain, t)
+        && (t->dtype.code != 5 || ((conjugated = PyObject_Vectorcall(torch[IS_CONJ], &x, 1, NULL))
+                                   && !borrow(plain, t))))
+        key = tensor_key(t, (conjugated == Py_True) | (negated == Py_True) << 1, exact == Py_True);
+    AB_DROP(conjugated, negated, plain);
+    if (!key || plain != x)
+        t->data = NULL;
+    return or_slow(key, torch[SIGNATURE], x); /* the description has a better error */
+}
+static PyObject *torch_signature(PyObject *exact, PyObject *x)
+{
+    DLTensor t;
+    return torch_key(exact, x, &t);
 }
 
-/* (ndim, empty), or (shape, strides) of a tensor that is not contiguous. */
-static PyObject *torch_layout(PyObject *x)
+/* The number of elements from the first in memory to the last, inclusive; 0 if there are none. */
+static int64_t span_of(const DLTensor *t)
 {
-    PyObject *contiguous = asked(x, ab_names.is_contiguous), *first = NULL, *second = NULL;
-    if (contiguous == Py_True && (first = PyObject_GetAttr(x, ab_names.ndim))) {
-        PyObject *size = asked(x, ab_names.numel);
-        second = size ? PyBool_FromLong(PyObject_Not(size)) : NULL;
-        Py_XDECREF(size);
-    } else if (contiguous == Py_False && (first = PyObject_GetAttr(x, ab_names.shape)))
-        second = asked(x, ab_names.stride);
-    PyObject *layout = second ? PyTuple_Pack(2, first, second) : NULL;
-    AB_DROP(contiguous, first, second);
-    return layout;
+    int64_t span = 1, all = 1;
+    for (int i = 0; i < t->ndim; all *= t->shape[i++])
+        span += (t->shape[i] - 1) * t->strides[i];
+    return all ? span : 0;
 }
 
-static PyObject *torch_signature(PyObject *known, PyObject *x)
+/* The storage of a tensor, if it has memory for all elements; else NULL, perhaps without an
+   exception: it was shrunk, or has no address, as zeros that are not stored. */
+static PyObject *storage_of(PyObject *x, const DLTensor *t)
 {
-    if (is_odd(known, x))
-        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(AB_KNOWN(known, SLOW), &x, 1, NULL);
-    PyObject *dtype = PyObject_GetAttr(x, ab_names.dtype), *key = NULL;
-    int is_complex = dtype ? PySet_Contains(AB_KNOWN(known, COMPLEX), dtype) : -1;
-    PyObject *layout = NULL, *negated = NULL, *conjugated = NULL;
-    if (is_complex >= 0 && (layout = torch_layout(x)) && (negated = asked(x, ab_names.is_neg))
-        && (conjugated = is_complex ? asked(x, ab_names.is_conj) : Py_NewRef(Py_False)))
-        key = PyTuple_Pack(5, dtype, layout, conjugated, negated, Py_None);
-    AB_DROP(dtype, layout, negated, conjugated);
-    return key;
+    int64_t size = t->dtype.bits * t->dtype.lanes / 8, span = span_of(t), data = (intptr_t)t->data;
+    PyObject *storage = PyObject_Vectorcall(torch[STORAGE], &x, 1, NULL);
+    PyObject *offset = storage ? PyObject_Vectorcall(torch[OFFSET], &x, 1, NULL) : NULL;
+    int64_t start = offset ? PyLong_AsLongLong(offset) : 0;
+    Py_XDECREF(offset);
+    if (offset && data != start * size && (start + span) * size <= PyObject_Size(storage))
+        return storage;
+    Py_XDECREF(storage);
+    return NULL;
 }
 
-/* A number that a method or attribute returns; -1 with an exception. */
-static long long number_of(PyObject *answer)
+/* The view of a tensor, if it is of the memory that the tensor has. The storage is checked before,
+   since the view pins it. */
+static PyObject *torch_view(PyObject *x, const DLTensor *t)
 {
-    long long number = answer ? PyLong_AsLongLong(answer) : -1;
-    Py_XDECREF(answer);
-    return number;
-}
-
-/* Whether the elements of a NumPy view end before an address. */
-static int ends_before(PyArrayObject *view, long long end)
-{
-    long long high = (long long)(intptr_t)PyArray_DATA(view) + PyArray_ITEMSIZE(view);
-    for (int i = 0; i < PyArray_NDIM(view); i++)
-        high += (PyArray_DIMS(view)[i] - 1) * PyArray_STRIDES(view)[i];
-    return high <= end;
-}
-
-/* torch_to_numpy(slow): the view of a tensor. The storage is checked before, since the view pins
-   it, and after, since another thread may have resized it; Python handles what is odd. */
-static PyObject *torch_to_numpy(PyObject *known, PyObject *x)
-{
-    PyObject *storage = asked(x, ab_names.untyped_storage), *view = NULL;
-    long long start = storage ? number_of(asked(storage, ab_names.data_ptr)) : 0;
-    long long data = start > 0 ? number_of(asked(x, ab_names.data_ptr)) : -1;
-    long long needed = data >= start ? number_of(PyObject_GetAttr(x, ab_names.nbytes)) : 0;
-    if (needed > 0 && data - start + needed <= number_of(asked(storage, ab_names.nbytes)))
-        view = asked(x, ab_names.numpy);
-    if (view && !(PyArray_Check(view) && PyArray_DATA((PyArrayObject *)view) == (void *)data
-                  && ends_before((PyArrayObject *)view,
-                                 start + number_of(asked(storage, ab_names.nbytes)))))
+    void *data = t->data;
+    PyObject *storage = span_of(t) ? storage_of(x, t) : NULL;
+    PyObject *view = storage ? PyObject_Vectorcall(torch[NUMPY], &x, 1, NULL) : NULL;
+    if (view && !(PyArray_Check(view) && PyArray_DATA((PyArrayObject *)view) == data))
         Py_CLEAR(view);
     Py_XDECREF(storage);
-    if (view || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
-        return view;
-    PyErr_Clear(); /* the Python function raises it again, and handles it */
-    return PyObject_Vectorcall(AB_KNOWN(known, 0), &x, 1, NULL);
+    return or_slow(view, torch[VIEW], x); /* which raises it again, and handles it */
+}
+static PyObject *torch_to_numpy(PyObject *unused, PyObject *x)
+{
+    DLTensor t;
+    PyObject *plain = plain_of(x);
+    PyObject *view = plain && !borrow(plain, &t) ? torch_view(plain, &t) : or_slow(NULL, torch[VIEW], x);
+    Py_XDECREF(plain);
+    return view;
+}
+
+/* A copy in C order of at most `most` elements, with conjugate bits applied. It is of an alias, as
+   another thread may give the tensor another storage. */
+static PyObject *torch_copy_small(PyObject *unused, PyObject *x)
+{
+    int dense;
+    DLTensor t;
+    PyObject *data = PyObject_GetAttr(x, ab_names.data), *storage = NULL, *made = NULL;
+    PyObject *alias = data ? plain_of(data) : NULL;
+    if (alias && !borrow(alias, &t)) {
+        PyObject *all[2] = {alias, torch[FORMAT]};
+        if (size_of(&t, &dense) > most)
+            made = Py_NewRef(Py_None);
+        else if ((storage = storage_of(alias, &t)))
+            made = PyObject_Vectorcall(torch[CLONE], all, 1, dense ? NULL : torch[NAMES]);
+    }
+    AB_DROP(data, alias, storage);
+    return or_slow(made, torch[COPY], x);
+}
+
+/* A signature and a conversion by it: the description of a tensor serves both. */
+PyObject *ab_key(PyObject *sign, PyObject *x, DLTensor *t)
+{
+    if (PyCFunction_CheckExact(sign) && PyCFunction_GetFunction(sign) == torch_signature)
+        return torch_key(PyCFunction_GetSelf(sign), x, t);
+    t->data = NULL;
+    return PyObject_Vectorcall(sign, &x, 1, NULL);
+}
+PyObject *ab_applied(PyObject *convert, PyObject *x, const DLTensor *t)
+{
+    if (t->data && PyCFunction_CheckExact(convert)
+        && PyCFunction_GetFunction(convert) == torch_to_numpy)
+        return torch_view(x, t);
+    return PyObject_Vectorcall(convert, &x, 1, NULL);
+}
+
+/* torch_functions(address, most, ...): the signature, the exact one, the view and the copy. */
+static PyObject *torch_functions(PyObject *module, PyObject *args)
+{
+    static PyMethodDef functions[] = {{"torch_signature", torch_signature, METH_O, NULL},
+                                      {"torch_to_numpy", torch_to_numpy, METH_O, NULL},
+                                      {"torch_copy_small", torch_copy_small, METH_O, NULL}};
+    void *address = PyLong_AsVoidPtr(PyTuple_GetItem(args, 0));
+    memcpy(&borrow, &address, sizeof borrow);
+    most = PyLong_AsSsize_t(PyTuple_GetItem(args, 1));
+    Py_INCREF(args); /* for good */
+    for (int i = 0; i < COUNT; i++)
+        if (!(torch[i] = PyTuple_GetItem(args, 2 + i)))
+            return NULL;
+    return Py_BuildValue("NNNN", PyCFunction_NewEx(functions, Py_False, NULL),
+                         PyCFunction_NewEx(functions, Py_True, NULL),
+                         PyCFunction_NewEx(functions + 1, NULL, NULL),
+                         PyCFunction_NewEx(functions + 2, NULL, NULL));
 }
 
 AB_BOUND(numpy_signature)
 AB_BOUND(copy_small)
-AB_BOUND(torch_signature)
-AB_BOUND(torch_to_numpy)
+AB_BOUND(capsule_signature)
 
 PyMethodDef ab_arrays_methods[] = {
-    {"numpy_signature", numpy_signature_of, METH_VARARGS, "numpy_signature(slow)"},
+    {"numpy_signature", numpy_signature_of, METH_VARARGS, "numpy_signature(slow, exact)"},
     {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
-    {"torch_signature", torch_signature_of, METH_VARARGS,
-     "torch_signature(plain, strided, modes, level, forward_ad, complex, slow)"},
-    {"torch_to_numpy", torch_to_numpy_of, METH_VARARGS, "torch_to_numpy(slow)"},
+    {"capsule_signature", capsule_signature_of, METH_VARARGS, "capsule_signature(slow)"},
+    {"torch_functions", torch_functions, METH_VARARGS,
+     "torch_functions(address, most, type, ...): signature, exact one, view, copy"},
     {0}};

@@ -3,7 +3,6 @@
    Arrays that the table of conversions views as NumPy's are exported here. The Python method handles
    the rest: other devices, copies, legacy capsules, and errors. */
 #include "native.h"
-#include <string.h>
 
 static PyObject *classes, *observers, *first; /* first: (1, 0), the first versioned DLPack */
 static PyObject *numpy_view, *slow_dlpack, *slow_managed; /* the Python functions */

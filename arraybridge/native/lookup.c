@@ -23,18 +23,34 @@ static PyObject *found(PyObject *dict, PyObject *key)
     return value;
 }
 
-enum { SIGN, RUNS, NEW, FAILED };
+enum { SIGN, STATE, RUNS, NEW, FAILED };
+
+/* The signature of an array, together with a state of the process that is not false. */
+static PyObject *key_with_state(PyObject *known, PyObject *x, DLTensor *t)
+{
+    PyObject *ask = AB_KNOWN(known, STATE), *key = ab_key(AB_KNOWN(known, SIGN), x, t), *both = key;
+    PyObject *state = key && ask != Py_None ? PyObject_Vectorcall(ask, NULL, 0, NULL) : NULL;
+    int unusual = state ? PyObject_IsTrue(state) : 0;
+    if (unusual || (ask != Py_None && !state)) {
+        both = unusual > 0 ? PyTuple_Pack(2, key, state) : NULL;
+        Py_XDECREF(key);
+    }
+    Py_XDECREF(state);
+    return both;
+}
 
 static PyObject *run(PyObject *known, PyObject *x)
 {
-    PyObject *key = call_one(AB_KNOWN(known, SIGN), x);
+    DLTensor t;
+    PyObject *key = key_with_state(known, x, &t);
     PyObject *convert = key ? found(AB_KNOWN(known, RUNS), key) : NULL;
     if (key && !convert && !PyErr_Occurred()) {
         PyObject *both[2] = {x, key};
         convert = PyObject_Vectorcall(AB_KNOWN(known, NEW), both, 2, NULL);
+        t.data = NULL; /* it may have changed */
     }
     Py_XDECREF(key);
-    PyObject *result = convert ? call_one(convert, x) : NULL;
+    PyObject *result = convert ? ab_applied(convert, x, &t) : NULL;
     if (convert && !result && PyErr_ExceptionMatches(PyExc_Exception)) {
         PyObject *type, *error, *trace;
         PyErr_Fetch(&type, &error, &trace);
@@ -49,17 +65,29 @@ static PyObject *run(PyObject *known, PyObject *x)
     return result;
 }
 
-static PyObject *with_state(PyObject *known, PyObject *x)
+static PyObject *then(PyObject *known, PyObject *x)
 {
-    PyObject *signature = call_one(AB_KNOWN(known, 0), x);
-    PyObject *state = signature ? PyObject_Vectorcall(AB_KNOWN(known, 1), NULL, 0, NULL) : NULL;
-    PyObject *key = state ? PyTuple_Pack(2, signature, state) : NULL;
-    AB_DROP(signature, state);
-    return key;
+    PyObject *made = call_one(AB_KNOWN(known, 0), x);
+    if (!made || made == Py_None)
+        return made;
+    PyObject *result = call_one(AB_KNOWN(known, 1), made);
+    Py_DECREF(made);
+    return result;
+}
+
+static PyObject *or_else(PyObject *known, PyObject *x)
+{
+    PyObject *made = call_one(AB_KNOWN(known, 0), x);
+    if (made ? made != Py_None : !PyErr_ExceptionMatches(AB_KNOWN(known, 2)))
+        return made;
+    Py_XDECREF(made);
+    PyErr_Clear();
+    return call_one(AB_KNOWN(known, 1), x);
 }
 
 AB_BOUND(run)
-AB_BOUND(with_state)
+AB_BOUND(then)
+AB_BOUND(or_else)
 
 /* It lives as long as the process, and so do the arguments of `front` that it borrows. */
 typedef struct {
@@ -93,20 +121,23 @@ static PyObject *key_of(Front *self, PyObject *const *values, Py_ssize_t given, 
     return key;
 }
 
-/* Call the function, and remember the entry that it has made for keywords. */
+/* Call the function, and remember what converts for keywords. */
 static PyObject *call_new(Front *self, PyObject *const *values, Py_ssize_t given, PyObject *names,
-                          PyObject *table, PyObject *key)
+                          PyObject *record, PyObject *key)
 {
     PyObject *result = PyObject_Vectorcall(self->function, values, given, names);
-    if (!result || !names || !table || !key || PyTuple_Size(names) > 6)
+    if (!result || !names || !record || !key || PyTuple_Size(names) > 6)
         return result;
     PyObject *all[8] = {(PyObject *)Py_TYPE(values[0])};
     for (Py_ssize_t i = 1, n = given + PyTuple_Size(names); i < n; i++)
         all[i] = values[i];
     PyObject *entry = PyObject_Vectorcall(self->entry_of_call, all, given, names);
-    if (!entry || PyDict_SetItem(table, key, entry))
+    PyObject *run = entry ? PyObject_GetAttr(entry, ab_names.run) : NULL;
+    if (PyDict_Size(record) > 256)
+        PyDict_Clear(record);
+    if (!run || PyDict_SetItem(record, key, run))
         Py_CLEAR(result);
-    Py_XDECREF(entry);
+    AB_DROP(entry, run);
     return result;
 }
 
@@ -116,18 +147,15 @@ static PyObject *front_call(PyObject *object, PyObject *const *values, size_t fl
     Front *self = (Front *)object;
     Py_ssize_t given = flags & ~((size_t)1 << (8 * sizeof(size_t) - 1));
     PyObject *key = given ? key_of(self, values, given, names) : NULL;
-    PyObject *record = key ? PyDict_GetItemWithError(self->records, (PyObject *)Py_TYPE(values[0]))
-                           : NULL;
-    PyObject *table = record ? PyObject_GetAttr(record, ab_names.table) : NULL;
-    PyObject *entry = table ? found(table, key) : NULL;
-    PyObject *run = entry ? PyObject_GetAttr(entry, ab_names.run) : NULL, *result = NULL;
+    PyObject *record = key ? found(self->records, (PyObject *)Py_TYPE(values[0])) : NULL;
+    PyObject *run = record ? found(record, key) : NULL, *result = NULL;
     if (!run && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear(); /* a key without a hash */
     if (run)
         result = call_one(run, values[0]);
     else if (!PyErr_Occurred())
-        result = call_new(self, values, given, names, table, key);
-    AB_DROP(key, table, entry, run);
+        result = call_new(self, values, given, names, record, key);
+    AB_DROP(key, record, run);
     return result;
 }
 
@@ -173,8 +201,9 @@ static PyObject *front(PyObject *module, PyObject *args)
 }
 
 PyMethodDef ab_lookup_methods[] = {
-    {"run_of", run_of, METH_VARARGS, "run_of(sign, runs, new, failed)"},
-    {"with_state", with_state_of, METH_VARARGS, "with_state(signature, state)"},
+    {"run_of", run_of, METH_VARARGS, "run_of(sign, state, runs, new, failed)"},
+    {"then", then_of, METH_VARARGS, "then(first, second)"},
+    {"or_else", or_else_of, METH_VARARGS, "or_else(first, second, errors)"},
     {"front", front, METH_VARARGS,
      "front(function, records, key, entry_of_call, plain): the function with a look-up before it."},
     {0}};

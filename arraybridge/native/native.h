@@ -3,6 +3,7 @@
 #define ARRAYBRIDGE_NATIVE_H
 #include <Python.h>
 #include <stdint.h>
+#include <string.h>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
@@ -46,10 +47,8 @@ typedef struct DLManagedTensorVersioned {
 
 /* Attributes and keywords that are looked up, interned once. */
 #define AB_NAMES(X)                                                                               \
-    X(__qualname__) X(_current_level) X(_native) X(copy) X(data_ptr) X(dl_device) X(dtype)        \
-    X(is_conj) X(is_contiguous) X(is_cpu) X(is_neg) X(is_nested) X(layout) X(max_version)         \
-    X(nbytes) X(ndim) X(numel) X(numpy) X(requires_grad) X(run) X(shape) X(stream) X(stride)      \
-    X(table) X(untyped_storage)
+    X(__dlpack__) X(__qualname__) X(_current_level) X(_native) X(copy) X(data) X(dl_device)       \
+    X(max_version) X(requires_grad) X(run) X(stream)
 #define AB_NAME(name) *name,
 typedef struct { PyObject AB_NAMES(AB_NAME) *no_more; } AbNames;
 extern AbNames ab_names;
@@ -81,6 +80,10 @@ void ab_drain(void);
 
 /* blocks.c: the owner of memory for a result, its start, and whether it has no pages yet. */
 PyObject *ab_block(size_t nbytes, void **start, int *fresh);
+
+/* arrays.c: a signature, which may describe a tensor, and a conversion, which may use that. */
+PyObject *ab_key(PyObject *sign, PyObject *x, DLTensor *t);
+PyObject *ab_applied(PyObject *convert, PyObject *x, const DLTensor *t);
 
 /* Each file's functions, and its setup for a new module: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],

@@ -152,7 +152,7 @@ class Jax(Library):
         return issubclass(array_type, _ARRAYS)
 
     # XLA's buffers are aligned; reading their strides takes longer than most conversions.
-    routing = Routing(_plain, aligned=True, strided=False, state=lambda: jax.config.jax_enable_x64)
+    routing = Routing(_plain, aligned=16, strided=False, state=lambda: jax.config.jax_enable_x64)
 
     def signature(self, x: jax.Array) -> Hashable:
         """Return the data type, the number of axes, emptiness, and the device."""

@@ -5,17 +5,15 @@ bfloat16, float8 and the padded sub-byte types become ml_dtypes views.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from math import prod
 from numbers import Number
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import dlpack
 from ...core.library import Computing, Library, Routing, array_itself, deferred
-from ...core.records import NO_DTYPE, Accepts, Edge, TensorInfo, described_key
+from ...core.records import NO_DTYPE, Accepts, Edge, TensorInfo
 from ...core.registry import RECORDS
 from ...dlpack import CPU, DataType, DeviceType
 from ...layout import SMALL, Memory, in_bytes, in_elements
@@ -36,10 +34,7 @@ if TYPE_CHECKING:
 
 # For results of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 WRITEABLE = 0x400
-DENSE = 1 | 2  # C or Fortran order
 WRITING = WRITEABLE | -1 << 31
-#: NumPy's alignment flag only means a part of the item for these.
-_WIDE = frozenset(dtype for dtype in PLAIN if dtype.alignment != dtype.itemsize)
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
 _USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of the fields after `readonly`
 _made: Any = tuple.__new__
@@ -96,17 +91,6 @@ def is_writable(x: np.ndarray) -> bool:
     return x.flags.num & WRITING == WRITEABLE
 
 
-def signature(x: np.ndarray) -> Hashable:
-    """Return dtype and flags, axes and emptiness or shape and strides, and the alignment."""
-    flags = x.flags.num
-    if type(x) is not np.ndarray or flags < 0:
-        return described_key(LIBRARY.describe(x))
-    dtype = x.dtype
-    layout = (x.ndim, not x.size) if flags & DENSE else (x.shape, x.strides)
-    address = address_of(x) if dtype in _WIDE else 0
-    return dtype, flags, *layout, address & -address & 15
-
-
 def copy_small(x: np.ndarray) -> np.ndarray | None:
     """Copy a small array to a new one in C order and native byte order."""
     if x.size > SMALL:
@@ -115,9 +99,7 @@ def copy_small(x: np.ndarray) -> np.ndarray | None:
 
 
 if C is not None:
-    in_c = C.numpy_signature(signature), C.numpy_copy_small(SMALL, copy_small)
-else:
-    in_c = signature, copy_small
+    copy_small = C.numpy_copy_small(SMALL, copy_small)
 
 
 def _plain(x: np.ndarray) -> bool:
@@ -157,9 +139,8 @@ class NumPy(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, np.ndarray)
 
-    signature = staticmethod(in_c[0])
-    edges = (Edge("numpy", "numpy", in_c[1], copies=True, most=SMALL),)
-    routing = Routing(_plain, address_of, attrgetter("shape", "strides"), aligned=True)
+    edges = (Edge("numpy", "numpy", copy_small, copies=True, most=SMALL),)
+    routing = Routing(_plain, address_of, aligned=64)
 
     def describe(self, x: np.ndarray) -> TensorInfo:
         plain = _KINDS.get(x.dtype)
@@ -278,3 +259,6 @@ class NumPy(Library):
 
 
 LIBRARY = NumPy()
+if C is not None:
+    LIBRARY.routing.exact = C.numpy_signature(LIBRARY.signature, True)
+    LIBRARY.signature = C.numpy_signature(LIBRARY.signature, False)  # type: ignore[method-assign]

@@ -18,7 +18,16 @@ from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
 from ... import dlpack
-from ...core.library import Computing, Devices, Library, Routing, deferred, exported, on_memory
+from ...core.library import (
+    Computing,
+    Devices,
+    Library,
+    Routing,
+    deferred,
+    exported,
+    on_memory,
+    or_else,
+)
 from ...core.planner import check_present, missing_device
 from ...core.records import (
     NO_DTYPE,
@@ -47,7 +56,6 @@ from .state import (
 )
 from .tables import (
     BITS,
-    COMPLEX,
     DEVICE_NAMES,
     DLPACK_DTYPES,
     IN_NUMPY,
@@ -97,18 +105,16 @@ def by_numpy(tensor: ManagedTensor) -> torch.Tensor | None:
 _TYPESTRS = {kind: np.dtype(kind.name).str for t, kind in DLPACK_DTYPES.items() if t in IN_NUMPY}
 
 
-def from_numpy(x: np.ndarray, _from: Any = torch.from_numpy) -> torch.Tensor:
-    """Share by ``torch.from_numpy``, which refuses unusual strides of axes of one element.
+def _from_unusual(x: np.ndarray) -> torch.Tensor:
+    """Share what ``torch.from_numpy`` refuses: unusual strides of axes of one element.
 
     It also refuses C's ``unsigned long long``, which equals uint64 in NumPy.
     """
-    try:
-        tensor: torch.Tensor = _from(x)
-    except ValueError:
-        tensor = _from(with_plain_strides(x))
-    except TypeError:
-        tensor = _from(x.view("uint64"))
-    return tensor
+    x = with_plain_strides(x)
+    return torch.from_numpy(x.view("uint64") if x.dtype == np.uint64 else x)
+
+
+from_numpy = or_else(torch.from_numpy, _from_unusual, TypeError, ValueError)
 
 
 def _bits_from_numpy(x: np.ndarray) -> torch.Tensor:
@@ -141,16 +147,9 @@ def to_numpy(x: torch.Tensor) -> np.ndarray:
     return view
 
 
-if C is not None:
-    to_numpy = C.torch_to_numpy(to_numpy)
-
-
 def _bits_to_numpy(x: torch.Tensor) -> np.ndarray:
     x = x.data  # `view` releases the GIL
-    check_storage(x)
-    bits = x.view(BITS[x.itemsize]).numpy()
-    check_storage(bits.base)
-    return bits.view(numpy_dtype(DLPACK_DTYPES[x.dtype]))
+    return to_numpy(x.view(BITS[x.itemsize])).view(numpy_dtype(DLPACK_DTYPES[x.dtype]))
 
 
 def check_storage(x: torch.Tensor) -> None:
@@ -184,33 +183,11 @@ def _is_plain(x: torch.Tensor) -> bool:
     )
 
 
-def signature(x: torch.Tensor) -> Hashable:
-    """Return dtype, axes and emptiness or shape and strides, pending bits and the device."""
-    if not (x.is_cpu or x.is_cuda) or not _is_plain(x):
-        return described_key(LIBRARY.describe(x))
-    dtype = x.dtype
-    layout = (x.ndim, not x.numel()) if x.is_contiguous() else (x.shape, x.stride())
-    place = None if x.is_cpu else (x.device, x.data_ptr() % x.itemsize)
-    return dtype, layout, dtype in COMPLEX and x.is_conj(), x.is_neg(), place
-
-
-in_c = signature
-if C is not None:
-    in_c = C.torch_signature(PLAIN, _STRIDED, modes, level, forward_ad, COMPLEX, signature)
-
-
 def _pointer(x: torch.Tensor) -> int:
     try:
         return x.data_ptr() if type(x) in PLAIN else 0
     except RuntimeError:  # it has no storage
         return 0
-
-
-def _layout(x: torch.Tensor) -> Hashable:
-    try:
-        return x.shape, x.stride()
-    except RuntimeError:  # a compressed sparse tensor has no strides
-        return x.shape
 
 
 def _copy_small(x: torch.Tensor) -> torch.Tensor | None:
@@ -221,6 +198,23 @@ def _copy_small(x: torch.Tensor) -> torch.Tensor | None:
     if x.is_contiguous():  # conjugate bits are applied in either case
         return x.clone()
     return x.clone(memory_format=torch.contiguous_format)
+
+
+def signature(x: torch.Tensor) -> Hashable:
+    """Return all of a tensor's description that may decide."""
+    return described_key(LIBRARY.describe(x))
+
+
+exact: Any = None
+_api = dlpack.exchange_api(torch.Tensor)
+if C is not None and _api is not None and _api.table.dltensor_from_py_object_no_sync:
+    signature, exact, to_numpy, _copy_small = C.torch_functions(
+        _api.table.dltensor_from_py_object_no_sync, SMALL, torch.Tensor,
+        torch.nn.Parameter, modes, level, forward_ad,
+        torch.Tensor.is_neg, torch.Tensor.is_conj, torch.Tensor.untyped_storage,
+        torch.Tensor.storage_offset, torch.Tensor.numpy, torch.Tensor.clone,
+        torch.contiguous_format, ("memory_format",), signature, to_numpy, _copy_small,
+    )  # fmt: skip
 
 
 def _copy_on_device(x: torch.Tensor) -> torch.Tensor | None:
@@ -354,8 +348,8 @@ class Torch(Library):
         return issubclass(array_type, torch.Tensor)
 
     edges = EDGES
-    signature = staticmethod(in_c)
-    routing = Routing(_is_plain, _pointer, _layout, state=modes)  # modes: such as fake tensors
+    signature = staticmethod(signature)
+    routing = Routing(_is_plain, _pointer, exact, aligned=64, state=modes)  # such as fake tensors
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
         dtype = DLPACK_DTYPES.get(x.dtype)

@@ -20,7 +20,6 @@ if hasattr(torch, "float4_e2m1fn_x2"):  # two packed elements per byte
 
 TORCH_DTYPES = {kind: dtype for dtype, kind in DLPACK_DTYPES.items()}
 BY_NAME = {kind.name: dtype for dtype, kind in DLPACK_DTYPES.items()}
-COMPLEX = frozenset(dtype for dtype in DLPACK_DTYPES if dtype.is_complex)
 
 DEVICES = {
     "cpu": DeviceType.CPU,
