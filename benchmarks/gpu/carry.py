@@ -21,6 +21,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".carry"
+COMPILED = ROOT / "arraybridge" / "_native.abi3.so", ROOT / "kernels" / "cpu" / "_kernels.so"
 LIMIT = 64 << 20  # bytes: the limit for copies to some such machines
 
 # What pip takes for a machine with glibc 2.28 or later: it matches each of them exactly.
@@ -41,9 +42,9 @@ def fill(python: str) -> None:
     subprocess.run(command, check=True)
     for wheel in FOLDER.glob("nvidia_nvvm-*.whl"):
         trim(wheel)
-    extension = ROOT / "arraybridge" / "_native.abi3.so"
-    if extension.exists():
-        shutil.copy(extension, FOLDER)
+    for file in COMPILED:
+        if file.exists():
+            shutil.copy(file, FOLDER)
     files = {file.name: file.stat().st_size for file in sorted(FOLDER.iterdir())}
     print(*(f"{size / 2**20:6.1f} MiB  {name}" for name, size in files.items()), sep="\n")
     total = sum(files.values())
@@ -72,9 +73,9 @@ def use() -> None:
     folders of installed packages alone, and for libdevice by the package's metadata.
     """
     wheels = [wheel for wheel in sorted(FOLDER.glob("*.whl")) if _serves(wheel.name)]
-    for extension in FOLDER.glob("*.so"):
-        if not (ROOT / "arraybridge" / extension.name).exists():
-            shutil.copy(extension, ROOT / "arraybridge")
+    for file in COMPILED:
+        if (FOLDER / file.name).exists() and not file.exists():
+            shutil.copy(FOLDER / file.name, file)
     if not wheels:
         return
     folder = tempfile.mkdtemp(prefix="arraybridge-carried-")

@@ -15,6 +15,8 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 import arraybridge as ab
 from tests.support.processes import ROOT
 
@@ -31,20 +33,50 @@ def test_every_package_is_listed() -> None:
     assert sorted(PYPROJECT["tool"]["setuptools"]["packages"]) == sorted(folders)
 
 
-def test_an_editable_install_is_a_path(tmp_path: Path) -> None:
-    """Type checkers follow a path file, but not setuptools' import hook."""
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the sources, and of the compiled kernels."""
     for name in ("arraybridge", "kernels"):
-        kept = shutil.ignore_patterns("__pycache__", "*.so")
+        kept = shutil.ignore_patterns("__pycache__", "_native.*")
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=kept)
     for name in ("pyproject.toml", "setup.py", "build_backend.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
-    command = [sys.executable, "setup.py", "-q", "editable_wheel", "--dist-dir", "dist"]
+    return tmp_path
+
+
+def built(tree: Path, command: str) -> tuple[Path, str]:
+    """A wheel, built without a C compiler, and what was said of it."""
+    words = [sys.executable, "setup.py", "-q", command, "--dist-dir", "dist"]
     without_c = os.environ | {"CC": "/nonexistent"}
-    subprocess.run(command, cwd=tmp_path, env=without_c, check=True, capture_output=True)
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    done = subprocess.run(words, cwd=tree, env=without_c, check=True, capture_output=True)
+    (wheel,) = (tree / "dist").glob("*.whl")
+    return wheel, done.stderr.decode()
+
+
+def test_an_editable_install_is_a_path(tree: Path) -> None:
+    """Type checkers follow a path file, but not setuptools' import hook."""
+    wheel, _ = built(tree, "editable_wheel")
     with zipfile.ZipFile(wheel) as files:
         (path,) = (name for name in files.namelist() if name.endswith(".pth"))
-        assert files.read(path).decode().split() == [str(tmp_path.resolve())]
+        assert files.read(path).decode().split() == [str(tree.resolve())]
+
+
+def test_kernels_are_packed_only_if_they_are_of_these_sources(tree: Path) -> None:
+    """Those in the tree are taken as they are: a newer file changes nothing, another line does."""
+    library = "arraybridge/kernels/cpu/_kernels.so"
+    source = tree / "kernels" / "cpu" / "loops.py"
+    os.utime(source)
+    wheel, _ = built(tree, "bdist_wheel")
+    with zipfile.ZipFile(wheel) as files:
+        assert files.read(library) == (tree / library).read_bytes()
+    assert "-py3-none-linux_" in wheel.name
+    wheel.unlink()
+    source.write_text(source.read_text() + "# changed\n")
+    wheel, said = built(tree, "bdist_wheel")  # over the first one's build folder
+    assert "the compiled kernels are left out, and NumPy will copy: there is no C compiler" in said
+    with zipfile.ZipFile(wheel) as files:
+        assert library not in files.namelist()
+    assert wheel.name.endswith("-py3-none-any.whl")
 
 
 def requirement_names(requirements: Iterable[str]) -> set[str]:
@@ -57,6 +89,10 @@ def requirement_names(requirements: Iterable[str]) -> set[str]:
 def test_what_is_asked_for_is_pinned() -> None:
     extras = PROJECT["optional-dependencies"].values()
     wanted = [line for lines in (PROJECT["dependencies"], *extras) for line in lines]
+    backend = (ROOT / "build_backend.py").read_text()
+    to_build = re.findall(r'"((?:numba|llvmlite|ziglang)[^"]*)"', backend)
+    assert {*to_build[:2]} <= {*PROJECT["optional-dependencies"]["test"]}  # the same bounds
+    wanted += [*PYPROJECT["build-system"]["requires"], *to_build]
     assert requirement_names(wanted) <= requirement_names(PINS)
     lines = [line for line in PINS if line.strip() and not line.startswith("#")]
     assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[\w.]+", line)] == []
