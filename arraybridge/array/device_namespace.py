@@ -94,4 +94,4 @@ for _name in (
 ):
     setattr(Array, _name, _method(_name))
 for _name in ("T", "mT"):
-    setattr(Array, _name, property(lambda x, name=_name: getattr(in_fallback_library(x), name)))
+    setattr(Array, _name, property(lambda x, name=_name: getattr(in_fallback_library(x), name)))  # type: ignore[misc]
