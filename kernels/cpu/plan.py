@@ -35,6 +35,10 @@ RUN = 1024
 #: one row of a block of several; what a block reads from one row of the source.
 L1_BYTES, BLOCK, RUN_OUT, ROW_IN = 48 << 10, 16 << 10, 512, 256
 
+#: Bytes: steps of less, in rows of more, the CPU itself fetches beforehand. To assemble such items
+#: in a buffer costs more than it gains.
+NEAR, LONG = 96, 16 << 10
+
 #: Columns of a block of several rows: the number of source lines that are requested at once.
 COLS = 128
 
@@ -75,14 +79,14 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
     reach = itemsize
     for axis in reversed(axes):
         if axis.dst < reach:  # the destination may overlap itself
-            return _items(outer, cols, itemsize, nbytes, gaps=True)._replace(whole=True)
+            return _items(outer, cols, itemsize, nbytes, _nearest(outer))._replace(whole=True)
         reach += axis.dst * (axis.extent - 1)
     if itemsize >= RUN or (cols.dst != itemsize and itemsize >= LINE):
         rows, cols = _pieces(cols, Axis(itemsize, 1, 1), 1)
         made = _plan("runs", 0, outer, cols, nbytes, 1, rows=rows)
         return made._replace(stream=stream and itemsize >= RUN)
     if cols.dst != itemsize:
-        return _items(outer, cols, itemsize, nbytes, gaps=True)
+        return _items(outer, cols, itemsize, nbytes, _nearest(outer))
     chosen = _vectors(outer, cols, itemsize, nbytes) if itemsize in WIDTHS else None
     made = chosen or _items(outer, cols, itemsize, nbytes)
     if made.kernel.kind == "tile":
@@ -90,7 +94,14 @@ def _choose(axes: list[Axis], itemsize: int, nbytes: int) -> Plan:
         if not stream and itemsize >= 8 and made.rows.dst % LINE:
             # Every vector store would cross a line: 1.5 times as slow as single items.
             made = _items(outer, cols, itemsize, nbytes)
-    return _blocked(made._replace(stream=stream, staged=stream))
+    elif made.kernel.kind == "items" and made.rows is ONE and 0 < abs(cols.src) < NEAR:
+        stream &= cols.extent * abs(cols.src) < LONG
+    made = _blocked(made._replace(stream=stream, staged=stream))
+    if outer and nbytes <= min(16 * itemsize, 256) * made.blocks:  # a few items a call
+        long = (axis for axis in reversed(outer) if axis.extent >= 16)
+        rows = next(long, max(outer, key=lambda axis: axis.extent))
+        made = _items(outer, cols, itemsize, nbytes, rows)
+    return made
 
 
 def _plan(
@@ -103,24 +114,29 @@ def _plan(
 
 
 def _items(
-    outer: list[Axis], cols: Axis, itemsize: int, nbytes: int, *, gaps: bool = False
+    outer: list[Axis], cols: Axis, itemsize: int, nbytes: int, given: Axis | None = None
 ) -> Plan:
     """Items one by one, with an axis as rows that has a smaller stride in the source.
 
-    With `gaps` in the destination they are not assembled in whole lines.
+    With `given` rows, items are written to their destination at once.
     """
-    rows = min(reversed(outer), key=lambda axis: abs(axis.src), default=ONE)
-    if not gaps and abs(rows.src) >= min(abs(cols.src), RUN):
+    rows = given or _nearest(outer)
+    if not given and abs(rows.src) >= min(abs(cols.src), RUN):
         rows = ONE
     width = itemsize if itemsize <= 32 else 0
     made = _plan("items", width, outer, cols, nbytes, itemsize, rows=rows)
-    if not gaps:
+    if not given:
         return made
     if rows.extent > 1 and abs(rows.src) < abs(cols.src):
         rows, cols = rows._replace(chunk=128), cols._replace(chunk=8)
     else:
         rows, cols = _pieces(rows, cols, itemsize)
     return made._replace(rows=rows, cols=cols)
+
+
+def _nearest(axes: list[Axis]) -> Axis:
+    """Return the axis with the smallest stride in the source, but not 0; the last of equals."""
+    return min(reversed(axes), key=lambda axis: abs(axis.src) or 2**62, default=ONE)
 
 
 def _pieces(rows: Axis, cols: Axis, item: int) -> tuple[Axis, Axis]:
@@ -176,7 +192,7 @@ def _blocked(made: Plan) -> Plan:
     long = target // made.item if rows.extent == 1 else min(COLS, 2 * BLOCK // made.item)
     if made.kernel.kind == "split" and rows.extent > 1:  # whose source is read in one piece
         long = (BLOCK // 4 if made.staged else BLOCK) // (made.item * rows.extent)
-    row_in, across, whole = ROW_IN, _multiple(long, LINE, least), BLOCK
+    row_in, across, whole = ROW_IN, _multiple(long, min(LINE, max(long, 1)), least), BLOCK
     if made.staged and made.kernel.kind == "tile":
         row_in, across = TILES[made.kernel.width]
         whole = 2 * BLOCK
@@ -231,14 +247,30 @@ def _blocked(made: Plan) -> Plan:
         rows = rows._replace(chunk=_multiple(chunk, made.kernel.parts or 1, made.kernel.parts or 1))
     if rows.extent * abs(rows.src) < 8 * LINE and outer:
         # The lines that a block has read have more items: continue with its neighbors.
-        near = min(reversed(outer), key=lambda axis: abs(axis.src) or 2**62)
+        near = _nearest(outer)
         outer = [*_without(outer, near), near]
+    if (
+        rows is ONE
+        and outer
+        and not made.staged
+        and made.kernel.kind in ("fill", "reverse", "items")
+    ):
+        rows = outer.pop()  # a call of the kernel for more than one run
+        rows = rows._replace(chunk=max(BLOCK // run, 1))
     rows, planes, cols = (
         axis._replace(chunk=min(axis.chunk, axis.extent)) for axis in (rows, planes, cols)
     )
+    # The next block is prefetched, unless it shares lines with this one, or the CPU itself fetches
+    # what is read in one piece.
+    cut = (axis for axis in (cols, planes, rows) if axis.chunk < axis.extent)
+    beyond = next(cut, outer[-1]._replace(chunk=1) if outer else ONE)
+    near = abs(beyond.chunk * beyond.src) < LINE
+    ahead = 0
+    if made.staged and not near and not (made.kernel.kind == "split" and rows.extent > 1):
+        ahead = max(1, LINE // max(abs(cols.src), 1))
     return made._replace(
         rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,
-        ahead=max(1, LINE // max(abs(cols.src), 1)) if made.staged else 0,
+        ahead=ahead,
     )  # fmt: skip
 
 
