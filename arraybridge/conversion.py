@@ -11,8 +11,8 @@ from . import dlpack
 from .core.library import Library
 from .core.records import ConversionError, Route, TensorInfo, amended
 from .core.registry import KNOWN, RECORDS, TypeRecord, library_named
-from .core.request import Cast, Request, request_of
-from .core.table import MOST, Entry, entry_of, front
+from .core.request import Request, request_of
+from .core.table import MOST, Entry, entry_of, front, nothing
 from .dlpack import Device
 
 if TYPE_CHECKING:
@@ -234,6 +234,8 @@ def explained(x: Any, entry: Entry | Deferred | Unwrapped) -> Route:
 class Unwrapped:
     """Conversions of objects that stand for arrays: an Array, a protocol's object, a frame."""
 
+    view = staticmethod(nothing)
+
     def __init__(self, kind: type, target: Library, request: Request) -> None:
         from .protocols.frames import Frame
         from .protocols.from_object import as_source, restated
@@ -277,6 +279,8 @@ def opened(x: Any, entry: Entry | Unwrapped, refused: list[str]) -> tuple[Any, E
 class Deferred:
     """Conversions of a lazy library's arrays: of each block, when it is computed."""
 
+    view = staticmethod(nothing)
+
     def __init__(self, lazy: Library, target: Library, request: Request) -> None:
         self.lazy = lazy
         self._convert_block = partial(convert_block, target.name, request)
@@ -289,22 +293,6 @@ class Deferred:
 def convert_block(to: str, request: Request, block: Any) -> Any:
     """Convert a block of a lazy array."""
     return entry_for(type(block), library_named(to), request).run(block)
-
-
-def converted(
-    x: Any,
-    to: object,
-    cast: Cast | None,
-    *,
-    device: object = None,
-    copy: bool | None = None,
-    alias_readonly: bool = False,
-) -> Any:
-    """Convert as `convert` does, with a cast already read from the keywords."""
-    if cast is None:
-        return convert(x, to, device=device, copy=copy, alias_readonly=alias_readonly)
-    request = request_of(device, copy, alias_readonly)._replace(cast=cast)
-    return entry_for(type(x), library_named(to), request).run(x)
 
 
 def numpy_view(x: Any) -> Any:

@@ -12,7 +12,7 @@ from .core.cast_rules import Casting
 from .core.library import Library, place_named
 from .core.records import ConversionError
 from .core.registry import library_named
-from .core.request import Cast, cast_of, checked_copy
+from .core.request import Cast, Request, cast_of, checked_copy
 from .core.table import OBSERVERS, notify_copy
 from .dlpack import DataType, DataTypeCode
 from .namespaces import goal_of
@@ -87,7 +87,7 @@ def asarray(
         else:
             obj = _of_arrays(obj, library, cast, copy)
             copy = None if copy else copy
-    return goal.array_type.convert(obj, device=place, copy=copy, cast=cast)
+    return goal.array_type.convert(obj, Request(place, copy, cast=cast))
 
 
 def _of_numbers(

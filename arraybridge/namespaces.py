@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from .array.array import Array
 from .array.array_types import (
+    PLAIN,
+    RECOGNIZED,
     ArrayType,
     array_type_of,
     arrays_in,
@@ -16,14 +19,16 @@ from .array.array_types import (
     is_array,
     is_data,
     lazy_library,
+    ways_to,
 )
 from .array.device_namespace import fallback_library
 from .array.library_array import array_class, check_version
+from .conversion import Unwrapped
 from .core.cast_rules import Casting
-from .core.library import Library, place_named
+from .core.library import place_named
 from .core.records import ConversionError
 from .core.registry import KNOWN, RECORDS, library_named, library_of_type
-from .core.request import cast_of, checked_copy
+from .core.request import Request, cast_of, checked_copy
 from .dlpack import Device
 from .dlpack.types import HOST_ACCESSIBLE
 from .protocols.rejections import no_array
@@ -107,7 +112,7 @@ def _namespace_of(xs: Any, api_version: str | None) -> Any:
                     f"namespace() takes arrays or one library, got {len(xs)} arguments with {x!r}: "
                     "omit it, or convert the arrays to it with arraybridge.unify(like=)"
                 )
-            xp = goal_of(x).namespace()
+            xp = goal_of(x).namespace
             check_version(api_version, xp)
             return xp
     found: dict[int, tuple[Any, type]] = {}
@@ -219,36 +224,60 @@ def unify(
     cast = None
     if dtype is not None or order is not None:
         cast = cast_of(dtype, casting, order)
-    found = arrays_in(xs, is_data)
+    found: list[Any] = []
+    nested = False
+    for x in xs:
+        known = RECOGNIZED[type(x)]
+        if known.library is not None:
+            found.append(x)
+        elif known.is_array is not False:
+            nested = True
+            found += arrays_in(x, is_data)
     if like is None and not found:
         raise TypeError("unify() needs at least one array")
-    model = next(filter(is_array, found), found[0]) if like is None else _model(like)
-    copy = checked_copy(copy)
-    for x in found:
-        if lazy_library(x) is not None:
-            raise no_array(x)
-    goal = goal_of(like, model)
-    target, xp = goal.array_type, goal.namespace()  # before anything is converted
+    goal = RECOGNIZED[type(found[0])].goal if like is None else None
+    if goal is None:
+        model = next(filter(is_array, found), found[0]) if like is None else _model(like)
+        goal = goal_of(like, model)
     place = goal.device if device is None else place_named(device)
+    request = PLAIN
+    if not (place is None and copy is None and cast is None):
+        request = Request(place, checked_copy(copy), cast=cast)
+    if nested:
+        for x in found:
+            if lazy_library(x) is not None:
+                raise no_array(x)
+    xp = goal.namespace  # before anything is converted
+    target = goal.array_type
+    ways = goal.ways if request is PLAIN else ways_to(target.library, request)
     # A capsule is consumed by its conversion: the model may be one.
     done: dict[int, Any] = {}
     for x in found:
         if id(x) not in done:
-            done[id(x)] = target.convert(x, device=place, copy=copy, cast=cast)
-    results = [*done.values()]
-    if place is None and len(results) > 1:
-        _check_one_device(library_named(target.library), results)
-    return (xp, *items(lambda x: done.get(id(x), x), xs, is_data))
+            way = ways[type(x)]
+            native = not (target.wrapped or way.__class__ is Unwrapped)
+            done[id(x)] = way.run(x) if native else target.convert(x, request)
+    if place is None and len(done) > 1:
+        goal.check_device([*done.values()])
+    if nested:
+        return (xp, *items(lambda x: done.get(id(x), x), xs, is_data))
+    return (xp, *[done.get(id(x), x) for x in xs])
 
 
-class Goal(NamedTuple):
-    """The type and device that arrays are converted to."""
+class Goal:
+    """The type and device that arrays are converted to: a device only if ``like`` has one."""
 
-    array_type: ArrayType
-    device: Device | None  # the model's, if the caller passed one
+    def __init__(self, array_type: ArrayType, device: Device | None = None) -> None:
+        self.array_type, self.device = array_type, device
 
+    @cached_property
+    def ways(self) -> Any:
+        """How arrays get there: see `ways_to`."""
+        return ways_to(self.array_type.library)
+
+    @cached_property
     def namespace(self) -> Any:
-        """Return the namespace of arrays of the type; TypeError if the library has none."""
+        """The namespace of arrays of the type; TypeError if the library has none."""
         name = self.array_type.library
         cls = array_class(name) if self.array_type.wrapped else None
         if cls is not None:
@@ -257,6 +286,30 @@ class Goal(NamedTuple):
         if own is None:
             raise TypeError(f"{name} has no array-API namespace: pass like= another library")
         return own
+
+    @cached_property
+    def _one_device(self) -> bool:
+        accepts = library_named(self.array_type.library).accepts
+        return accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices)
+
+    def check_device(self, arrays: list[Any]) -> None:
+        """Check that arrays that stay where they are, of one library, are on one device."""
+        if self._one_device or _same_device(arrays):
+            return
+        places = {place for x in arrays if (place := device_of(x)) is not None}
+        if len(places) > 1:
+            names = " and ".join(sorted(map(str, places)))
+            raise ConversionError(
+                f"the arrays are on {names}: pass device= or like= to copy them to one device"
+            )
+
+
+def _same_device(arrays: list[Any]) -> bool:
+    """Whether the library's own devices of arrays are equal; False if one has none."""
+    try:
+        return len({x.device for x in arrays}) == 1
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError):  # such as tracers
+        return False
 
 
 def _model(like: Any) -> Any:
@@ -273,21 +326,13 @@ def goal_of(like: Any, model: Any = None) -> Goal:
     """Interpret ``like``, a library, an array or a container; `model` is its array if known."""
     model = _model(like) if model is None else model
     if model is None:
-        return Goal(ArrayType(library_named(like).name, False), None)
+        return Goal(ArrayType(library_named(like).name, False))
     array_type = array_type_of(model)
     if array_type.wrapped and array_class(array_type.library) is None:
         array_type = ArrayType(fallback_library(model.device), True)
-    return Goal(array_type, None if like is None else device_of(model))
-
-
-def _check_one_device(library: Library, arrays: list[Any]) -> None:
-    """Check that arrays that stay where they are, of one library, are on one device."""
-    accepts = library.accepts
-    if accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices):
-        return  # it has only one
-    places = {place for x in arrays if (place := device_of(x)) is not None}
-    if len(places) > 1:
-        names = " and ".join(sorted(map(str, places)))
-        raise ConversionError(
-            f"the arrays are on {names}: pass device= or like= to copy them to one device"
-        )
+    if like is not None:
+        return Goal(array_type, device_of(model))
+    goal, known = Goal(array_type), RECOGNIZED[type(model)]
+    if known.array_type == array_type:
+        known.goal = goal
+    return goal

@@ -9,16 +9,20 @@ import numpy as np
 
 from ..array.array import Array
 from ..array.array_types import (
+    OWN,
     RECOGNIZED,
     ArrayType,
     array_type_of,
     device_of,
     is_array,
+    ways_to,
 )
 from ..array.scalars import is_numeric
 from ..conversion import inspect
 from ..core.records import ConversionError
 from ..core.registry import library_named
+from ..core.request import Request
+from ..core.table import Entry, entry_of
 from ..dlpack import Device, is_capsule
 from ..protocols.from_object import as_source
 from ..pytree import items, mapped
@@ -27,125 +31,138 @@ if TYPE_CHECKING:
     from .decorator import Adapted
 
 
-class Argument:
-    """An array argument: `given` by the caller, `native` inside it, `seen` by the function.
+class Call:
+    """The arrays of one call, as the caller passed them and as the function sees them.
 
-    `layout` and `writes` are those of `seen` before the call; `writes` is None if nothing counts
-    them. `writable` is the copy of which `seen` is a read-only view.
+    `arrays` has, by the id of what is given and of what is seen: what is given, its native array
+    with the memory that is seen (None if that is a copy's), and what is seen.
     """
 
-    __slots__ = ("given", "layout", "native", "seen", "writable", "writes")
-
-    def __init__(self, given: Any, native: Any, seen: Any) -> None:
-        self.given, self.native, self.seen = given, native, seen
-        self.layout: Any = None
-        self.writable: np.ndarray | None = None
-        self.writes: int | None = None
-
-    def is_copy(self) -> bool:
-        """Whether what the function writes does not reach the caller's array."""
-        address = _address(self.native)
-        if address and address == _address(self.seen) and not getattr(self.native, "anew", False):
-            return False
-        return bool(inspect(self.native).size)
-
-
-class Call:
-    """The arrays of one call, as the caller passed them and as the function sees them."""
-
-    __slots__ = ("adapted", "arrays", "counted", "device", "goal", "readonly")
+    __slots__ = ("adapted", "arrays", "counted", "device", "goal", "locked", "ways", "ways_back")
 
     def __init__(self, adapted: Adapted) -> None:
         self.adapted = adapted
-        self.arrays: dict[int, Argument] = {}  # by the id of what is given, and of what is seen
-        self.counted: list[Argument] = []  # those whose library counts writes
-        self.readonly = False  # whether a function of NumPy got a read-only copy
+        self.ways = self.ways_back = adapted.ways
+        self.arrays: dict[int, tuple[Any, Any, Any]] = {}
+        self.counted: list[tuple[Any, int]] = []  # copies, and how often they were written
+        self.locked: dict[int, np.ndarray] = {}  # copies of which the function sees read-only views
         self.goal: ArrayType | None = None  # the type of the result's arrays; None: any
         self.device: Device | None = None  # the device of the result's arrays; None: their own
         if adapted.result not in ("caller", "function"):
-            self.goal = ArrayType(library_named(adapted.result).name, False)
+            self._return_to(ArrayType(library_named(adapted.result).name, False))
 
     def convert_arguments(self, args: Iterable[Any]) -> list[Any]:
         """Convert the arrays among the positional arguments."""
-        return items(self._convert_argument, args, is_array)
+        return items(self._argument, args, is_array)
 
     def convert_keywords(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Convert the arrays among the keyword arguments."""
-        converted: dict[str, Any] = mapped(self._convert_argument, kwargs, is_array)
+        converted: dict[str, Any] = mapped(self._argument, kwargs, is_array)
         return converted
 
-    def _convert_argument(self, x: Any) -> Any:
+    def _argument(self, x: Any) -> Any:
         """Convert an argument, or a leaf of one."""
-        known = RECOGNIZED[type(x)]
-        if known.is_array is False or not (known.is_array or is_array(x)):
+        way = self.ways[type(x)]
+        if way is None:
             return x
-        found = self.arrays.get(id(x))
-        if found is not None and found.given is x:
-            return found.seen
-        adapted, native, source = self.adapted, x, known.library
+        arrays = self.arrays
+        found = arrays.get(id(x))
+        if found is not None and found[0] is x:
+            return found[2]
+        native = x
         try:
-            if source is None:
-                native, source = as_source(x, shared=True)
-            if not self.arrays and adapted.result == "caller":
-                self.goal = known.array_type or array_type_of(x, native)
-                self.device = device_of(native) if adapted.returns_home else None
-            if source.name == adapted.library and not adapted.converts_own:
-                seen = native
-            else:
-                seen = adapted.convert(x if isinstance(x, Array) else native)
+            seen = way.view(x)
+            if not arrays and seen is not None:
+                self._follow(x, x)
+            if seen is None:
+                if not is_array(x):
+                    return x
+                native, seen = self._unlike(x, way)
         except (BufferError, TypeError) as error:
-            adapted.note(error, "an argument", native)
+            self.adapted.note(error, "an argument", x)
             raise
-        argument = Argument(x, native, seen)
-        if seen is not native and not is_capsule(x):
-            self._watch(argument)
-        self.arrays[id(x)] = self.arrays[id(argument.seen)] = argument
-        return argument.seen
+        arrays[id(x)] = arrays[id(seen)] = x, native, seen
+        return seen
 
-    def _watch(self, argument: Argument) -> None:
+    def _unlike(self, x: Any, way: Any) -> tuple[Any, Any]:
+        """Convert an argument that must be copied, or has no library."""
+        adapted, native, anew = self.adapted, x, False
+        if not isinstance(way, Entry):
+            native, source = as_source(x, shared=True)
+            anew = getattr(native, "anew", False)
+            way = OWN
+            if source.name != adapted.library or adapted.converts_own:
+                target = library_named(adapted.library)
+                way = entry_of(type(native), source, target, adapted.request)
+        if not self.arrays:
+            self._follow(x, native)
+        seen = None if anew else way.view(native)
+        if seen is None:
+            given = x if isinstance(x, Array) else native
+            seen = self.ways[type(given)].run(given)
+            if anew or way.describe(native).size:
+                return None, seen if is_capsule(x) else self._watched(seen)
+        return None if is_capsule(x) else native, seen
+
+    def _watched(self, seen: Any) -> Any:
         """Make sure that a write to the copy of an argument is noticed, if its library helps."""
-        seen = argument.seen
-        argument.layout = _layout(seen)
         if type(seen) is np.ndarray:
-            if seen.flags.writeable and argument.is_copy():
-                argument.writable, argument.seen = seen, seen.view()
-                argument.seen.flags.writeable = False
-                self.readonly = True
-            return
-        argument.writes = _writes_to(seen)
-        if argument.writes is not None:
-            self.counted.append(argument)
+            if not seen.flags.writeable:
+                return seen
+            self.locked |= {id(x): x for x in (seen, seen.base) if x is not None}
+            seen = seen.view()
+            seen.flags.writeable = False
+        else:
+            writes = _writes_to(seen)
+            if writes is not None:
+                self.counted.append((seen, writes))
+        return seen
+
+    def _follow(self, x: Any, native: Any) -> None:
+        """Return arrays in the result as the caller's first array."""
+        if self.adapted.result == "caller":
+            known = RECOGNIZED[type(x)]
+            if known.ways is not None and not self.adapted.returns_home:
+                self.goal, self.ways_back = known.array_type, known.ways
+                return
+            self.device = device_of(native) if self.adapted.returns_home else None
+            self._return_to(known.array_type or array_type_of(x, native))
+
+    def _return_to(self, goal: ArrayType) -> None:
+        self.goal = goal
+        self.ways_back = ways_to(goal.library, Request(self.device))
 
     def convert_result(self, result: Any) -> Any:
         """Convert the arrays in the result for the caller."""
-        for argument in self.counted:
-            if _writes_to(argument.seen) != argument.writes and argument.is_copy():
-                raise ConversionError(
-                    f"{self.adapted.name} wrote to the copy of an argument, which the caller would "
-                    "not see: let it copy the argument first, and return what it wrote to"
-                )
-        return mapped(self._convert_result, result, is_array)
+        if any(_writes_to(seen) != writes for seen, writes in self.counted):
+            raise ConversionError(
+                f"{self.adapted.name} wrote to the copy of an argument, which the caller would "
+                "not see: let it copy the argument first, and return what it wrote to"
+            )
+        return mapped(self._result, result, is_array)
 
-    def _convert_result(self, x: Any) -> Any:
+    def _result(self, x: Any) -> Any:
         """Convert a result, or a leaf of one."""
-        known, goal = RECOGNIZED[type(x)], self.goal
-        if isinstance(x, np.generic) and self.adapted.result not in ("caller", "function", "numpy"):
-            x = np.asarray(x) if is_numeric(x.dtype) else x  # np.sum's result
-            known = RECOGNIZED[type(x)]
-        if known.is_array is False or not known.in_memory or not is_array(x):
+        way, goal, wanted = self.ways_back[type(x)], self.goal, self.adapted.result
+        if way is None:
+            if not isinstance(x, np.generic) or wanted in ("caller", "function", "numpy"):
+                return x
+            if not is_numeric(x.dtype):
+                return x
+            x = np.asarray(x)  # np.sum's result
+            way = self.ways_back[np.ndarray]
+        known = RECOGNIZED[type(x)]
+        if known.library is None and not (known.in_memory and is_array(x)):
             return x
-        argument = self.arrays.get(id(x))
-        if argument is not None and argument.seen is not x:
-            argument = None
-        if argument is not None and argument.writable is not None and argument.layout == _layout(x):
-            x = argument.writable
-        elif type(x) is np.ndarray and not x.flags.writeable:
+        if self.locked and type(x) is np.ndarray and not x.flags.writeable:
             self._unlock(x)
         if goal is None:
             return x
-        if argument is not None and _is_view(argument):
-            given = argument.given
-            if self.adapted.result == "caller" or RECOGNIZED[type(given)].array_type == goal:
+        found = self.arrays.get(id(x))
+        if found is not None and found[2] is x:
+            given, native, _ = found
+            same = native is x or (native is not None and same_memory(native, x))
+            if same and (wanted == "caller" or RECOGNIZED[type(given)].array_type == goal):
                 return given
         try:
             own = known.library
@@ -156,7 +173,9 @@ class Call:
                 and own.computing.tracks(x)
             ):
                 x = self._constant(x)
-            return goal.convert(x, device=self.device)
+            if goal.wrapped or known.library is None:
+                return goal.convert(x, Request(self.device))
+            return way.run(x)
         except BufferError as error:
             self.adapted.note(error, "a result", x)
             raise
@@ -173,10 +192,7 @@ class Call:
 
     def _unlock(self, x: np.ndarray) -> None:
         """Make a view of a copied argument, which the caller gets, writable again."""
-        if 0 in x.strides:
-            return  # broadcast by NumPy, which makes that read-only
-        copies = [each.writable for each in self.arrays.values() if each.writable is not None]
-        if any(x.base is each or x.base is each.base is not None for each in copies):
+        if 0 not in x.strides and id(x.base) in self.locked:  # NumPy broadcasts to read-only arrays
             x.flags.writeable = True
 
 
@@ -188,30 +204,17 @@ def _writes_to(x: Any) -> int | None:
         return None
 
 
-def _address(x: Any) -> int:
-    """Return the address of an array's memory; 0 if it has none."""
+def same_memory(x: Any, y: Any) -> bool:
+    """Whether two arrays have the same elements in memory, in the same layout and data type.
+
+    Empty arrays have no memory that differs.
+    """
     try:
-        address: int = x.data_ptr() if hasattr(x, "data_ptr") else inspect(x).pointer
-    except RuntimeError:  # inside a transformation
-        return 0
-    return address
-
-
-def _layout(x: Any) -> Any:
-    """Return what a function can change of an array other than its elements."""
-    strides = getattr(x, "strides", None)
-    if strides is None and hasattr(x, "stride"):
-        strides = x.stride()
-    return getattr(x, "shape", None), getattr(x, "dtype", None), strides
-
-
-def _is_view(argument: Argument) -> bool:
-    """Whether what the function saw is, after the call, the caller's array in all respects."""
-    seen = argument.seen
-    if seen is argument.native:
-        return True
-    if argument.layout != _layout(seen) or argument.is_copy():
+        a, b = inspect(x), inspect(y)
+    except (ConversionError, NotImplementedError, RuntimeError):  # the function took it away
         return False
-    # Empty arrays have no address that tells a cast.
-    empty = 0 in getattr(argument.native, "shape", (0,))
-    return not empty or inspect(argument.native).dtype == inspect(seen).dtype
+    same = a.shape == b.shape and a.dtype == b.dtype and a.pending == b.pending
+    if a.empty or not same:
+        return same
+    steps = zip(a.shape, a.strides, b.strides, strict=True)
+    return a.pointer == b.pointer and all(n == 1 or s == t for n, s, t in steps)

@@ -10,12 +10,11 @@ from operator import attrgetter
 from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from ..array.array_types import arrays_in, unwrapped
-from ..conversion import convert
+from ..array.array_types import PLAIN, arrays_in, unwrapped, ways_to
 from ..core.cast_rules import Casting
 from ..core.records import ConversionError
 from ..core.registry import RECORDS, known_name
-from ..core.request import request_of
+from ..core.request import Request, request_of
 from .call import Call
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def adapt(
     name = known_name(library)  # not imported: a missing library is an error at the first call
     if result not in ("caller", "function"):
         result = known_name(result)
-    request_of(device, None, False, dtype, casting)  # raises for what is not valid
+    request = request_of(device, None, False, dtype, casting)
     tracked = differentiable or callback is not None
     if tracked and (device is not None or dtype is not None or result != "caller"):
         raise ValueError(
@@ -135,7 +134,7 @@ def adapt(
         )
     if differentiable and name not in ("torch", "jax"):
         raise ValueError(f"differentiable=True needs a function of torch or jax, not of {name}")
-    options = {"device": device, "dtype": dtype, "casting": casting, "result": result}
+    options: dict[str, Any] = {"request": request, "result": result}
     options |= {"differentiable": differentiable, "callback": callback}
     return cast("Adapt", partial(_adapted, name, options))
 
@@ -173,17 +172,10 @@ class Adapted:
         self.callback = options["callback"]
         self.differentiable: bool = options["differentiable"]
         self.tracks = self.differentiable or self.callback is not None
-        self.asked = {
-            k: options[k] for k in ("device", "dtype", "casting") if options[k] is not None
-        }
-        self.returns_home = "device" in self.asked
-        self.converts_own = self.returns_home or "dtype" in self.asked
-
-    def convert(self, x: Any) -> Any:
-        """Convert an argument for the function."""
-        if not self.converts_own:
-            return convert(x, self.library)
-        return convert(x, self.library, **self.asked)
+        self.request: Request = options["request"]
+        self.ways = ways_to(library, self.request)
+        self.returns_home = self.request.device is not None
+        self.converts_own = self.request != PLAIN
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.tracks:
@@ -200,7 +192,7 @@ class Adapted:
         try:
             result = self.__wrapped__(*seen, **named)
         except ValueError as error:
-            if call.readonly and "read-only" in str(error):
+            if call.locked and "read-only" in str(error):
                 error.add_note(
                     f"{self.name} got a read-only copy of an argument, as the caller would not see "
                     "a write: let it copy the argument first."
@@ -228,6 +220,7 @@ class Adapted:
         """Add to the error of a conversion the call, and what adapt offers."""
         error.add_note(f"Raised for {what} of {self.name}, adapted by arraybridge.")
         self._restate(error)
+        x = unwrapped(x)
         library = RECORDS[type(x)].library
         if library is None or not library.computing.tracks(x) or library.name == self.library:
             return

@@ -1,15 +1,16 @@
 """Which objects are arrays, and their type: the library, and native array or Array."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy
 
-from ..conversion import converted, inspect
-from ..core.library import Library
-from ..core.records import UNKNOWN, ConversionError, of_native
-from ..core.registry import RECORDS, TypeCache, forgetting
-from ..core.request import Cast
+from ..conversion import entry_for, inspect
+from ..core.library import Library, itself
+from ..core.records import UNKNOWN, ConversionError
+from ..core.registry import RECORDS, TypeCache, forgetting, library_named
+from ..core.request import Request
 from ..dlpack import Device, is_capsule
 from ..protocols.rejections import has_no_memory, is_arraylike, speaks
 from ..pytree import CONTAINERS, mapped
@@ -20,32 +21,20 @@ from .library_array import LibraryArray, array_class
 _NEVER = (type(None), bool, int, float, complex, str, bytes, type, numpy.generic)
 
 
+PLAIN = Request()
+
+
 class ArrayType(NamedTuple):
     """The type of an array, as callers see it."""
 
     library: str
     wrapped: bool  # an :class:`Array` of the library rather than its native array
 
-    def convert(
-        self,
-        x: Any,
-        *,
-        device: Device | None = None,
-        copy: bool | None = None,
-        cast: Cast | None = None,
-    ) -> Any:
+    def convert(self, x: Any, request: Request = PLAIN) -> Any:
         """Convert ``x`` to this type; return ``x`` itself if it has this type and may be shared."""
         native = unwrapped(x)
-        own = RECOGNIZED[type(native)].array_type == (self.library, False)
-        if own and device is None and copy is not True and cast is None:
-            found = native  # without a look at its memory: a tracer has none
-        else:
-            try:
-                found = converted(native, self.library, cast, device=device, copy=copy)
-            except ConversionError as error:
-                if native is x:
-                    raise
-                raise ConversionError(of_native(str(error)), error.route) from None
+        own = request == PLAIN and RECOGNIZED[type(native)].array_type == (self.library, False)
+        found = native if own else entry_for(type(x), library_named(self.library), request).run(x)
         if not self.wrapped:
             return found
         if found is native and isinstance(x, Array) and x.library == self.library:
@@ -59,13 +48,17 @@ class Recognized:
 
     `is_array` is None if it depends on the instance, as may `array_type`; `in_memory` is False for
     graphs and files. `is_data` is for `is_data`. `library` is the owner of native arrays in memory.
+    `ways` are those to that library; `goal` is what `unify` converts to if such an array is the
+    model, once it is known.
     """
 
-    __slots__ = ("array_type", "in_memory", "is_array", "is_data", "library")
+    __slots__ = ("array_type", "goal", "in_memory", "is_array", "is_data", "library", "ways")
 
     def __init__(self, cls: Any) -> None:
         self.library = library = RECORDS[cls].library
         self.in_memory = not has_no_memory(cls)
+        self.goal: Any = None
+        self.ways: TypeCache[Any] | None = None
         self.array_type: ArrayType | None = None
         self.is_array: bool | None = None
         if issubclass(cls, _NEVER):
@@ -76,6 +69,7 @@ class Recognized:
                 self.array_type = ArrayType(cls._library.name, True)
         elif library is not None:
             self.is_array, self.array_type = True, ArrayType(library.name, False)
+            self.ways = ways_to(library.name)
         elif not self.in_memory:
             self.is_array = True
         self.is_data = self.is_array is None and CONTAINERS[cls] is None and is_arraylike(cls)
@@ -83,6 +77,31 @@ class Recognized:
 
 RECOGNIZED: TypeCache[Recognized] = TypeCache(Recognized)
 forgetting(RECOGNIZED.clear)  # a library registered later may own classes recorded here
+
+#: The way of a library's own arrays, at whose memory nobody looks: a tracer has none.
+OWN = SimpleNamespace(view=itself, run=itself)
+_ways: dict[tuple[str, Request], TypeCache[Any]] = {}
+
+
+def ways_to(library: str, request: Request = PLAIN) -> TypeCache[Any]:
+    """Return how objects get to a library, by their types: an entry of the table, or `OWN`.
+
+    None for what is never an array.
+    """
+    found = _ways.get((library, request))
+    if found is None:
+
+        def find(cls: type) -> Any:
+            known = RECOGNIZED[cls]
+            if known.is_array is False:
+                return None
+            target = library_named(library)
+            own = known.library is target and request == PLAIN
+            return OWN if own else entry_for(cls, target, request)
+
+        found = _ways[library, request] = TypeCache(find)
+        forgetting(found.clear)
+    return found
 
 
 def is_array(x: Any) -> bool:

@@ -73,11 +73,13 @@ class Entry:
     """The conversions of one array type by one request.
 
     `run` converts an array, and notifies observers; `convert` does so without notifying them.
-    `runs` has the function for each key of `sign`.
+    `runs` has the function for each key of `sign`. `view` converts as `run` does if that is a view;
+    otherwise it returns None. `views` has its functions.
     """
 
     __slots__ = (
         "_same", "convert", "describe", "request", "run", "runs", "sign", "source", "target",
+        "view", "views",
     )  # fmt: skip
 
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
@@ -92,6 +94,9 @@ class Entry:
         state = target.routing.state
         self.convert = run_of(self.sign, state, self.runs, self.new, self.failed)
         self.run: Callable[[Any], Any] = self._observed if OBSERVERS else self.convert
+        self.views: dict[Hashable, Callable[[Any], Any]] = {}
+        viewed = run_of(self.sign, state, self.views, self._new_view, self.failed)
+        self.view: Callable[[Any], Any] = self._observed_view if OBSERVERS else viewed
 
     def plan(self, x: Any) -> Route:
         """Plan the conversion of an array, which `alias` returned."""
@@ -118,6 +123,15 @@ class Entry:
         self.runs[key] = route.run
         return route.run
 
+    def _new_view(self, x: Any, key: Hashable) -> Callable[[Any], Any]:
+        """Return the conversion of arrays with a new key if it is a view, and remember it."""
+        route = self.plan(self.source.alias(x))
+        run = (route.kind == "view" and route.run) or nothing
+        if len(self.views) >= MOST:
+            self.views.clear()
+        self.views[key] = run
+        return run
+
     def failed(self, x: Any, error: Exception) -> NoReturn:
         """Raise the best error for a conversion that failed.
 
@@ -140,6 +154,11 @@ class Entry:
             return run_plan(x, route)
         except Exception as error:
             self.failed(x, error)
+
+    def _observed_view(self, x: Any) -> Any:
+        """Return a view of an array, and notify the observers first; None if there is none."""
+        is_view = self.plan(self.source.alias(x)).kind == "view"
+        return self._observed(x) if is_view else None
 
     def _function(self, route: Route, info: TensorInfo) -> Callable[[Any], Any]:
         """Return the conversion by a route, for all arrays of the signature."""
@@ -174,6 +193,10 @@ class Entry:
             return _wrapped(made, by, target, by.describe(made), place)
         # An intermediate array, to which nothing else refers.
         return entry_of(type(made), by, target, Request(device=place, share=True)).convert(made)
+
+
+def nothing(x: Any) -> None:
+    """Return None: the view of an array that must be copied."""
 
 
 def _signer(source: Library, target: Library, request: Request) -> Callable[[Any], Hashable]:

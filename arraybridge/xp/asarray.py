@@ -12,13 +12,13 @@ import numpy
 from ..array.array import Array
 from ..array.library_array import LibraryArray
 from ..array.scalars import KINDS
-from ..conversion import converted, imported
+from ..conversion import entry_for, imported
 from ..core.cast_rules import data_type_of
 from ..core.library import Library, place_named
 from ..core.planner import missing_device
 from ..core.records import ConversionError, no_copy_allowed, pending_reason
 from ..core.registry import library_named, library_of_package, library_of_type
-from ..core.request import cast_of
+from ..core.request import Request, cast_of
 from ..core.table import OBSERVERS, notify_copy, notify_view
 from ..dlpack import DeviceType, is_capsule
 from ..protocols.frames import is_frame
@@ -55,7 +55,8 @@ def taking_any(
         cast = None if dtype is None else cast_of(dtype, "unsafe")
         # CuPy's own asarray copies NumPy's arrays; devices are read late, as JAX then starts.
         there = library if DeviceType.CPU in home.accepts.devices else "numpy"
-        made = converted(x, there, cast, copy=False if copy is False else None)
+        request = Request(copy=False if copy is False else None, cast=cast)
+        made = entry_for(kind, library_named(there), request).run(x)
         return readable(made, copy is False) if isinstance(made, numpy.ndarray) else made
 
     def stacked(sequence: Any, dtype: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from ...adapting.decorator import Adapted
-from ...array.array_types import is_array
+from ...array.array_types import PLAIN, is_array
 from ...conversion import convert
 from ..jax.callbacks import Arguments, call_back, is_tracer, structs
 
@@ -168,8 +168,8 @@ def call_with_tracers(adapted: Adapted, args: Any, kwargs: Any) -> Any:
 
 def _operation(function: Any, like: Any) -> Any:
     """Return the function of JAX arrays that calls one of tensors, with results like ``like``."""
-    options = {"device": None, "dtype": None, "casting": "same_kind", "result": "numpy"}
-    plain = Adapted(function, "torch", options | {"differentiable": False, "callback": None})
+    options = {"request": PLAIN, "result": "numpy", "differentiable": False, "callback": None}
+    plain = Adapted(function, "torch", options)
 
     def run(*arrays: jax.Array) -> Any:
         with torch.inference_mode(False), torch.no_grad():

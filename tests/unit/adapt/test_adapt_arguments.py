@@ -217,3 +217,30 @@ class TestCallables:
         for other in (property(abs), staticmethod(abs), classmethod(abs), 3):
             with pytest.raises(TypeError, match="put adapt below"):
                 ab.adapt("numpy")(other)
+
+
+class TestRememberedWays:
+    """What is remembered of types is forgotten with the table of conversions."""
+
+    def test_observers_switched_on_later(self):
+        x, halved = np.arange(4.0), ab.adapt("torch")(lambda x: x.mul_(0.5))
+        assert halved(x) is x
+        with ab.audit() as log:
+            assert halved(x) is x  # a view stays one, and is counted
+            assert type(ab.unify(x, torch.ones(1))[2]) is np.ndarray
+            with pytest.raises(ab.ConversionError, match="wrote to the copy"):
+                halved(x[::-1])
+        kinds = {(record.route.kind, record.route.target) for record in log.records}
+        assert kinds == {("view", "torch"), ("view", "numpy"), ("copy", "torch")}
+        assert x.tolist() == [0, 0.25, 0.5, 0.75]
+
+    def test_a_library_registered_later(self):
+        first, sums = ab.adapt("numpy")(type), ab.adapt("numpy")(np.sum)
+        x = Far.__new__(Far)
+        assert first(x) is Far  # nobody's
+        with far_library() as put:
+            with pytest.raises(ab.ConversionError, match="pass device='cpu'"):
+                sums(put(np.arange(3.0)))
+            with pytest.raises(TypeError, match="far has no array-API namespace"):
+                ab.unify(put(np.arange(3.0)), np.ones(3))
+        assert first(x) is Far
