@@ -101,7 +101,9 @@ def object_code(kind: Kind, triple: str) -> bytes:
     than the C library's. Each has the digest of its sources, which the linker takes once.
     """
     import llvmlite.binding as llvm
+    from numba import config
 
+    config.CPU_NAME, config.CPU_FEATURES = "generic", ""  # the same code wherever it is compiled
     from arraybridge.kernels.cpu import loops, microkernels
 
     llvm.initialize_all_targets()

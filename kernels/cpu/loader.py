@@ -61,11 +61,12 @@ def kinds(family: str, has: dict[str, bool]) -> list[Kind]:
 
     `has` are its features by NumPy's names. Levels, such as X86_V3, are known since NumPy 2.4.
     """
-    return [
-        kind
-        for kind in FAMILIES.get(family, ())
-        if all(has.get(name, name.startswith("X86_V")) for name in kind.needs)
-    ]
+    found: list[Kind] = []
+    for kind in reversed(FAMILIES.get(family, ())):
+        if not all(has.get(name, name.startswith("X86_V")) for name in kind.needs):
+            break  # wider ones have this one's instructions, too
+        found.insert(0, kind)
+    return found
 
 
 def _here() -> list[Kind]:
@@ -124,14 +125,14 @@ def _opened() -> ctypes.CDLL | str:
         return "ARRAYBRIDGE_NO_KERNELS is set"
     if not _runs:
         return f"arraybridge has no kernels for this CPU ({machine()})"
-    again = "install arraybridge again, where Numba and a C compiler are (pip install -v shows why)"
+    again = "run pip install -v on it again, which tells why if that fails"
     if not os.path.exists(LIBRARY):
         return f"this arraybridge was built without kernels: {again}"
     try:
         library = ctypes.CDLL(LIBRARY)
         made_of = ctypes.string_at(library["arraybridge_sources"]).decode()
         if made_of != (digest() or made_of):
-            return f"{LIBRARY} is older than its sources: {again}"
+            return f"{LIBRARY} is of other sources than these: {again}"
     except (OSError, AttributeError) as error:
         return f"{error}: {again}"
     return library

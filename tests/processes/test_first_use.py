@@ -22,6 +22,7 @@ assert ab.explain(x, "numpy", device="cpu").kind == "view"
         "ab.convert(x[::-1], 'numpy'), ab.inspect(x), ab.contiguous(np.ones((3, 4)).T)",
         "^(torch|jax|numba|llvmlite)$",
     ),
+    "a large copy": ("ab.contiguous(np.ones((999, 999)).T)", "^(numba|llvmlite|hashlib)$"),
     "the largest small copies": (
         f"""
 x = np.ones((2, {SMALL} // 8), "f4")[:, ::-1][:, :{SMALL} // 8]

@@ -129,7 +129,7 @@ def replace(path: Path, old: bytes, new: bytes) -> None:
         (lambda path: replace(path, b"arraybridge_sources", b"arraybridge_others!"), "symbol"),
         (
             lambda path: replace(path, loader.digest().encode(), b"0" * len(loader.digest())),
-            "older than its source",
+            "other sources",
         ),
     ],
     ids=["none", "damaged", "another", "older"],
