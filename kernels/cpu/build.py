@@ -128,11 +128,10 @@ def object_code(kind: Kind, triple: str) -> bytes:
             elif not each.is_declaration:
                 each.linkage = "internal"
         whole.link_in(part)
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_ipsccp_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.add_strip_dead_prototype_pass()
-    passes.run(whole, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options()))
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = False  # they are vectors already
+    passes = llvm.create_pass_builder(target, options)
+    passes.getModulePassManager().run(whole, passes)
     declared = [
         each.name
         for each in (*whole.functions, *whole.global_variables)
