@@ -557,6 +557,12 @@ class Route(_Route):
         made = dense_like(self.info, *self.laid)
         return made._replace(library=self.target, device=self.device)
 
+    def about(self, info: TensorInfo) -> "Route":
+        """Return the same route of another array."""
+        made: Route = tuple.__new__(Route, self)
+        made.__dict__.update(self.__dict__, info=info)
+        return made
+
     def __reduce__(self) -> tuple[Any, ...]:  # without what only this process can run
         return Route, tuple(self)
 
@@ -571,10 +577,10 @@ class Route(_Route):
 
 def amended(route: Route, **fields: Any) -> Route:
     """Return a route with other fields or attributes."""
-    made = route._replace(**{k: v for k, v in fields.items() if k in route._fields})
-    made.__dict__.update(
-        route.__dict__, **{k: v for k, v in fields.items() if k not in route._fields}
+    made = Route(
+        *[fields.pop(name, value) for name, value in zip(Route._fields, route, strict=True)]
     )
+    made.__dict__.update(route.__dict__, **fields)
     return made
 
 

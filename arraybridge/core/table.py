@@ -73,29 +73,30 @@ class Entry:
     """The conversions of one array type by one request.
 
     `run` converts an array, and notifies observers; `convert` does so without notifying them.
-    `runs` has the function for each key of `sign`. `view` converts as `run` does if that is a view;
-    otherwise it returns None. `views` has its functions.
+    `runs` has the function for each key of `sign`, and of a state of the target. `view` converts as
+    `run` does if that is a view; otherwise it returns None. `views` has its functions.
     """
 
     __slots__ = (
-        "_same", "convert", "describe", "request", "run", "runs", "sign", "source", "target",
-        "view", "views",
+        "_routes", "_same", "_state", "convert", "describe", "request", "run", "runs", "sign",
+        "source", "target", "view", "views",
     )  # fmt: skip
 
     def __init__(self, kind: type, source: Library, target: Library, request: Request) -> None:
         self.source, self.target, self.request = source, target, request
         self._same = source is target or issubclass(kind, target.accepts.results)
         self.runs: dict[Hashable, Callable[[Any], Any]] = {}
+        self._routes: dict[Hashable, Route] = {}
         self.sign = _signer(source, target, request)
         self.describe: Callable[[Any], TensorInfo] = source.describe
         if target.accepts.canonical_booleans and source is not target:
             self.sign = _with_booleans(self.sign, source)
             self.describe = partial(described_with_booleans, source)
-        state = target.routing.state
-        self.convert = run_of(self.sign, state, self.runs, self.new, self.failed)
+        self._state = target.routing.state
+        self.convert = run_of(self.sign, self._state, self.runs, self.new, self.failed)
         self.run: Callable[[Any], Any] = self._observed if OBSERVERS else self.convert
         self.views: dict[Hashable, Callable[[Any], Any]] = {}
-        viewed = run_of(self.sign, state, self.views, self._new_view, self.failed)
+        viewed = run_of(self.sign, self._state, self.views, self._new_view, self.failed)
         self.view: Callable[[Any], Any] = self._observed_view if OBSERVERS else viewed
 
     def plan(self, x: Any) -> Route:
@@ -104,10 +105,17 @@ class Entry:
         info = self.describe(x)
         if target.accepts.immutable:
             info = info._replace(legacy=source.may_change(x))
-        edges = source.routing.plain(x)
-        route = plan(info, source, target, request, edges=edges, same=self._same)
-        route.run = self._function(route, info)
-        return route
+        # All that the planner reads: the shape tells the bytes, a layout is in words.
+        key = self.sign(x), self._state and self._state(), info[3:5], info.refused, not info.data
+        route = self._routes.get(key)
+        if route is None:
+            edges = source.routing.plain(x)
+            route = plan(info, source, target, request, edges=edges, same=self._same)
+            route.run = self._function(route, info)
+            if len(self._routes) >= MOST:
+                self._routes.clear()
+            self._routes[key] = route
+        return route.about(info)
 
     def new(self, x: Any, key: Hashable) -> Callable[[Any], Any]:
         """Return the conversion of arrays with a new key, and remember it.

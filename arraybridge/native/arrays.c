@@ -141,23 +141,32 @@ static int is_small(PyObject *number, long usual)
     return number && value == usual;
 }
 
-/* All that decides about a plain tensor. It is described last: nothing that runs until the
-   description is used may change the tensor. */
+/* Whether a tensor is plain, and its description; `bits` are set if it is conjugated or negated. It
+   is described last: nothing that runs until the description is used may change the tensor. */
+static int is_plain(PyObject *x, PyObject *plain, DLTensor *t, uint64_t *bits)
+{
+    PyObject *conjugated = NULL, *negated = NULL;
+    int all = plain && is_usual(PyObject_GetAttr(x, ab_names.requires_grad), Py_False)
+              /* -1 if no tangents are computed */
+              && is_small(PyObject_GetAttr(torch[FORWARD], ab_names._current_level), -1)
+              && is_small(PyObject_Vectorcall(torch[MODES], NULL, 0, NULL), 0)
+              && is_usual(PyObject_Vectorcall(torch[LEVEL], NULL, 0, NULL), Py_None)
+              && (negated = PyObject_Vectorcall(torch[IS_NEG], &x, 1, NULL)) && !borrow(plain, t)
+              && (t->dtype.code != 5
+                  || ((conjugated = PyObject_Vectorcall(torch[IS_CONJ], &x, 1, NULL))
+                      && !borrow(plain, t)));
+    *bits = (conjugated == Py_True) | (negated == Py_True) << 1;
+    AB_DROP(conjugated, negated);
+    return all;
+}
+
+/* All that decides about a tensor, and its description if it is plain. */
 static PyObject *torch_key(PyObject *exact, PyObject *x, DLTensor *t)
 {
-    PyObject *key = NULL, *conjugated = NULL, *negated = NULL, *plain = plain_of(x);
-    t->data = NULL;
-    if (plain
-        && is_usual(PyObject_GetAttr(x, ab_names.requires_grad), Py_False)
-        /* -1 if no tangents are computed */
-        && is_small(PyObject_GetAttr(torch[FORWARD], ab_names._current_level), -1)
-        && is_small(PyObject_Vectorcall(torch[MODES], NULL, 0, NULL), 0)
-        && is_usual(PyObject_Vectorcall(torch[LEVEL], NULL, 0, NULL), Py_None)
-        && (negated = PyObject_Vectorcall(torch[IS_NEG], &x, 1, NULL)) && !borrow(plain, t)
-        && (t->dtype.code != 5 || ((conjugated = PyObject_Vectorcall(torch[IS_CONJ], &x, 1, NULL))
-                                   && !borrow(plain, t))))
-        key = tensor_key(t, (conjugated == Py_True) | (negated == Py_True) << 1, exact == Py_True);
-    AB_DROP(conjugated, negated, plain);
+    uint64_t bits;
+    PyObject *plain = plain_of(x);
+    PyObject *key = is_plain(x, plain, t, &bits) ? tensor_key(t, bits, exact == Py_True) : NULL;
+    Py_XDECREF(plain);
     if (!key || plain != x)
         t->data = NULL;
     return or_slow(key, torch[SIGNATURE], x); /* the description has a better error */
@@ -204,32 +213,64 @@ static PyObject *torch_view(PyObject *x, const DLTensor *t)
     Py_XDECREF(storage);
     return or_slow(view, torch[VIEW], x); /* which raises it again, and handles it */
 }
-static PyObject *torch_to_numpy(PyObject *unused, PyObject *x)
-{
-    DLTensor t;
-    PyObject *plain = plain_of(x);
-    PyObject *view = plain && !borrow(plain, &t) ? torch_view(plain, &t) : or_slow(NULL, torch[VIEW], x);
-    Py_XDECREF(plain);
-    return view;
-}
-
 /* A copy in C order of at most `most` elements, with conjugate bits applied. It is of an alias, as
    another thread may give the tensor another storage. */
-static PyObject *torch_copy_small(PyObject *unused, PyObject *x)
+static PyObject *torch_clone(PyObject *x, const DLTensor *t)
 {
     int dense;
+    int64_t size = size_of(t, &dense);
+    PyObject *storage = size <= most ? storage_of(x, t) : NULL;
+    PyObject *all[2] = {storage ? PyObject_GetAttr(x, ab_names.data) : NULL, torch[FORMAT]};
+    PyObject *made = all[0] ? PyObject_Vectorcall(torch[CLONE], all, 1, dense ? NULL : torch[NAMES])
+                            : NULL;
+    AB_DROP(storage, all[0]);
+    return size > most ? Py_NewRef(Py_None) : or_slow(made, torch[COPY], x);
+}
+
+/* Describe a tensor for one of these functions. */
+static PyObject *described(PyObject *(*function)(PyObject *, const DLTensor *), int slow, PyObject *x)
+{
     DLTensor t;
-    PyObject *data = PyObject_GetAttr(x, ab_names.data), *storage = NULL, *made = NULL;
-    PyObject *alias = data ? plain_of(data) : NULL;
-    if (alias && !borrow(alias, &t)) {
-        PyObject *all[2] = {alias, torch[FORMAT]};
-        if (size_of(&t, &dense) > most)
-            made = Py_NewRef(Py_None);
-        else if ((storage = storage_of(alias, &t)))
-            made = PyObject_Vectorcall(torch[CLONE], all, 1, dense ? NULL : torch[NAMES]);
-    }
-    AB_DROP(data, alias, storage);
-    return or_slow(made, torch[COPY], x);
+    PyObject *plain = plain_of(x), *made = NULL;
+    if (plain && !borrow(plain, &t))
+        made = function(plain, &t);
+    else
+        made = or_slow(NULL, torch[slow], x);
+    Py_XDECREF(plain);
+    return made;
+}
+static PyObject *torch_to_numpy(PyObject *unused, PyObject *x)
+{
+    return described(torch_view, VIEW, x);
+}
+static PyObject *torch_copy_small(PyObject *unused, PyObject *x)
+{
+    return described(torch_clone, COPY, x);
+}
+
+static PyObject *axes_of(const int64_t *extents, int ndim)
+{
+    PyObject *made = PyTuple_New(ndim);
+    for (int i = 0; made && i < ndim; i++)
+        PyTuple_SetItem(made, i, PyLong_FromLongLong(extents[i]));
+    return made;
+}
+
+/* Address, 0, shape and strides of a plain tensor in host memory; None for others. */
+static PyObject *torch_layout(PyObject *unused, PyObject *x)
+{
+    DLTensor t;
+    uint64_t bits;
+    PyObject *plain = plain_of(x), *storage = NULL, *made = NULL;
+    if (is_plain(x, plain, &t, &bits) && !bits && t.device.device_type == 1 && span_of(&t)
+        && (storage = storage_of(plain, &t)) && !borrow(plain, &t))
+        made = Py_BuildValue("NiNN", PyLong_FromVoidPtr(t.data), 0, axes_of(t.shape, t.ndim),
+                             axes_of(t.strides, t.ndim));
+    AB_DROP(plain, storage);
+    if (made || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)))
+        return made;
+    PyErr_Clear();
+    return Py_NewRef(Py_None);
 }
 
 /* A signature and a conversion by it: the description of a tensor serves both. */
@@ -242,18 +283,20 @@ PyObject *ab_key(PyObject *sign, PyObject *x, DLTensor *t)
 }
 PyObject *ab_applied(PyObject *convert, PyObject *x, const DLTensor *t)
 {
-    if (t->data && PyCFunction_CheckExact(convert)
-        && PyCFunction_GetFunction(convert) == torch_to_numpy)
-        return torch_view(x, t);
-    return PyObject_Vectorcall(convert, &x, 1, NULL);
+    PyCFunction function = t->data && PyCFunction_CheckExact(convert)
+                               ? PyCFunction_GetFunction(convert) : NULL;
+    return function == torch_to_numpy     ? torch_view(x, t)
+           : function == torch_copy_small ? torch_clone(x, t)
+                                          : PyObject_Vectorcall(convert, &x, 1, NULL);
 }
 
-/* torch_functions(address, most, ...): the signature, the exact one, the view and the copy. */
+/* torch_functions(address, most, ...): the signature, the exact one, view, copy and layout. */
 static PyObject *torch_functions(PyObject *module, PyObject *args)
 {
     static PyMethodDef functions[] = {{"torch_signature", torch_signature, METH_O, NULL},
                                       {"torch_to_numpy", torch_to_numpy, METH_O, NULL},
-                                      {"torch_copy_small", torch_copy_small, METH_O, NULL}};
+                                      {"torch_copy_small", torch_copy_small, METH_O, NULL},
+                                      {"torch_layout", torch_layout, METH_O, NULL}};
     void *address = PyLong_AsVoidPtr(PyTuple_GetItem(args, 0));
     memcpy(&borrow, &address, sizeof borrow);
     most = PyLong_AsSsize_t(PyTuple_GetItem(args, 1));
@@ -261,10 +304,11 @@ static PyObject *torch_functions(PyObject *module, PyObject *args)
     for (int i = 0; i < COUNT; i++)
         if (!(torch[i] = PyTuple_GetItem(args, 2 + i)))
             return NULL;
-    return Py_BuildValue("NNNN", PyCFunction_NewEx(functions, Py_False, NULL),
+    return Py_BuildValue("NNNNN", PyCFunction_NewEx(functions, Py_False, NULL),
                          PyCFunction_NewEx(functions, Py_True, NULL),
                          PyCFunction_NewEx(functions + 1, NULL, NULL),
-                         PyCFunction_NewEx(functions + 2, NULL, NULL));
+                         PyCFunction_NewEx(functions + 2, NULL, NULL),
+                         PyCFunction_NewEx(functions + 3, NULL, NULL));
 }
 
 AB_BOUND(numpy_signature)
@@ -276,5 +320,5 @@ PyMethodDef ab_arrays_methods[] = {
     {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
     {"capsule_signature", capsule_signature_of, METH_VARARGS, "capsule_signature(slow)"},
     {"torch_functions", torch_functions, METH_VARARGS,
-     "torch_functions(address, most, type, ...): signature, exact one, view, copy"},
+     "torch_functions(address, most, type, ...): signature, exact one, view, copy, layout"},
     {0}};

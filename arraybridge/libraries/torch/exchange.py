@@ -52,7 +52,6 @@ from .state import (
     modes,
     no_memory,
     not_negated,
-    span_of,
 )
 from .tables import (
     BITS,
@@ -206,9 +205,10 @@ def signature(x: torch.Tensor) -> Hashable:
 
 
 exact: Any = None
+layout: Any = lambda x: None  # noqa: E731
 _api = dlpack.exchange_api(torch.Tensor)
 if C is not None and _api is not None and _api.table.dltensor_from_py_object_no_sync:
-    signature, exact, to_numpy, _copy_small = C.torch_functions(
+    signature, exact, to_numpy, _copy_small, layout = C.torch_functions(
         _api.table.dltensor_from_py_object_no_sync, SMALL, torch.Tensor,
         torch.nn.Parameter, modes, level, forward_ad,
         torch.Tensor.is_neg, torch.Tensor.is_conj, torch.Tensor.untyped_storage,
@@ -352,27 +352,12 @@ class Torch(Library):
     routing = Routing(_is_plain, _pointer, exact, aligned=64, state=modes)  # such as fake tensors
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
-        dtype = DLPACK_DTYPES.get(x.dtype)
-        if (
-            type(x) is torch.Tensor
-            and dtype is not None
-            and x.is_cpu
-            and x.layout is _STRIDED
-            and not (x.requires_grad or x.is_nested or x.is_conj() or x.is_neg())
-            and forward_ad._current_level < 0
-            and not modes()
-        ):
-            try:
-                data, start = x.data_ptr(), x.storage_offset()
-            except RuntimeError:  # inside vmap
-                return self._described(x)
-            end = (start + span_of(x)) * dtype.itemsize
-            if data and data != start * dtype.itemsize and end <= x.untyped_storage().nbytes():
-                # As the constructor does, in a third of the time.
-                return _made(
-                    TensorInfo, ("torch", data, 0, tuple(x.shape), x.stride(), dtype, CPU, *_USUAL)
-                )
-        return self._described(x)
+        seen = layout(x)
+        dtype = DLPACK_DTYPES.get(x.dtype) if seen else None
+        if dtype is None:
+            return self._described(x)
+        # As the constructor does, in a third of the time.
+        return _made(TensorInfo, ("torch", *seen, dtype, CPU, *_USUAL))
 
     def _described(self, x: torch.Tensor) -> TensorInfo:
         """Describe any tensor."""
