@@ -121,6 +121,9 @@ class TestRanges:
     @example(  # an axis of two is repeated, and the next is not, and so on
         case(Layout((2,) * 17, layout.c_strides((2,) * 17, 4), (0, 4) * 8 + (0,), 4)), 5, [0.3, 0.6]
     )
+    @example(  # from the third block on, of 16 bytes in the middle of runs
+        case(Layout((3, 70, 200), (28000, 400, 2), (2, 6, 420), 2)), 0, [2.5 / 210]
+    )
     def test_each_byte_is_in_one(self, case: guarded.Case, start: int, cuts) -> None:
         found = guarded.planned(case)
         assume(found is not None and found[1].shape and not found[0].whole)
