@@ -11,10 +11,9 @@ from arraybridge.kernels.cpu.plan_types import MOST_OUTER, SCRATCH, Plan
 
 def check(made: Plan) -> str:
     """Describe why a kernel cannot run a plan; empty if it can."""
+    key, rows, cols, planes, leaves = made.kernel, made.rows, made.cols, made.planes, made.leaves
     if len(made.outer) > MOST_OUTER:
         return f"{len(made.outer)} outer loops are more than {MOST_OUTER}"
-    key, rows, cols = made.kernel, made.rows, made.cols
-    planes, leaves = made.planes, made.leaves
     for axis, least in ((rows, key.least_rows), (cols, key.least_cols), (planes, 1)):
         if min(axis.extent, axis.chunk) < least:
             return f"{axis} has less than {least} steps"
@@ -33,31 +32,23 @@ def check(made: Plan) -> str:
     }[key.kind]
     found = (rows.src if rows.extent > 1 else None, cols.dst, cols.src, made.item)
     for wanted, step in zip(known, found, strict=True):
-        if wanted is not None and step is not None and wanted != step:
+        if None not in (wanted, step) and wanted != step:
             return f"a step is {step}, not {wanted}"
-    if (key.kind == "split" and rows.extent != key.rows) or (
-        key.kind == "merge" and rows.extent != 1
-    ):
+    if rows.extent != {"split": key.rows, "merge": 1}.get(key.kind, rows.extent):
         return f"{rows} are not the rows of {key}"
-    return _check_staged(made) if made.staged else ""
-
-
-def _check_staged(made: Plan) -> str:
-    """Describe why a plan cannot write its blocks from the scratch buffer in whole lines."""
-    rows, planes, leaves, cols = made.rows, made.planes, made.leaves, made.cols
-    one_row = cols.extent * made.item
-    one_plane = leaves.extent * one_row
+    if not made.staged:
+        return ""
+    # Blocks are written from the scratch buffer in whole lines.
+    run = cols.extent * made.item
     if cols.dst != made.item:
         return f"{cols} have gaps"
-    if leaves.extent > 1 and leaves.dst != one_row:
-        return f"{leaves} do not continue {cols}"
-    if planes.extent > 1 and planes.dst != one_plane:
-        return f"{planes} do not continue {leaves} and {cols}"
-    pieces = cols.extent >= cols.chunk + made.kernel.least_cols
+    for axis in (leaves, planes, *([rows] if made.joined else [])):
+        if axis.extent > 1 and axis.dst != run:
+            return f"{axis} do not continue a run of {run} bytes"
+        run *= axis.extent
+    pieces = cols.extent >= cols.chunk + key.least_cols
     if pieces and (leaves.extent > 1 or planes.chunk > 1 or made.joined):
         return f"{cols} come in pieces, and more than one at a time"
-    if made.joined and (planes.extent > 1 or (rows.extent > 1 and rows.dst != one_plane)):
+    if made.joined and planes.extent > 1:
         return f"{rows} do not continue {leaves} and {cols}"
-    if made.scratch > SCRATCH:
-        return f"a block takes {made.scratch} bytes of {SCRATCH}"
-    return ""
+    return f"a block takes {made.scratch} bytes of {SCRATCH}" if made.scratch > SCRATCH else ""

@@ -249,14 +249,9 @@ def _blocked(made: Plan) -> Plan:
         # The lines that a block has read have more items: continue with its neighbors.
         near = _nearest(outer)
         outer = [*_without(outer, near), near]
-    if (
-        rows is ONE
-        and outer
-        and not made.staged
-        and made.kernel.kind in ("fill", "reverse", "items")
-    ):
-        rows = outer.pop()  # a call of the kernel for more than one run
-        rows = rows._replace(chunk=max(BLOCK // run, 1))
+    kind = made.kernel.kind
+    if kind in ("fill", "reverse", "items") and rows is ONE and outer and not made.staged:
+        rows = outer.pop()._replace(chunk=max(BLOCK // run, 1))  # several runs a call
     rows, planes, cols = (
         axis._replace(chunk=min(axis.chunk, axis.extent)) for axis in (rows, planes, cols)
     )
@@ -264,13 +259,10 @@ def _blocked(made: Plan) -> Plan:
     # what is read in one piece.
     cut = (axis for axis in (cols, planes, rows) if axis.chunk < axis.extent)
     beyond = next(cut, outer[-1]._replace(chunk=1) if outer else ONE)
-    near = abs(beyond.chunk * beyond.src) < LINE
-    ahead = 0
-    if made.staged and not near and not (made.kernel.kind == "split" and rows.extent > 1):
-        ahead = max(1, LINE // max(abs(cols.src), 1))
+    far = abs(beyond.chunk * beyond.src) >= LINE and (kind != "split" or rows.extent == 1)
     return made._replace(
         rows=rows, cols=cols, planes=planes, leaves=leaves, outer=tuple(outer), joined=joined,
-        ahead=ahead,
+        ahead=max(1, LINE // max(abs(cols.src), 1)) if made.staged and far else 0,
     )  # fmt: skip
 
 

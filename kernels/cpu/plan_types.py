@@ -79,23 +79,10 @@ class Axis(NamedTuple):
 #: The words of a record, 8 bytes each. Three words per outer axis follow: extent, destination's
 #: stride, source's stride.
 NEST = (
-    *(
-        "inner",
-        "least_rows",
-        "least_cols",
-        "parts",
-        "item",
-        "stream",
-        "staged",
-        "joined",
-        "part_src",
-    ),
-    *("rows", "rows_dst", "rows_src", "rows_chunk", "rows_out"),
-    *("planes", "planes_dst", "planes_src", "planes_chunk"),
-    *("leaves", "leaves_dst", "leaves_src"),
-    *("cols", "cols_dst", "cols_src", "cols_chunk"),
-    *("ahead", "outer"),
-)
+    "inner least_rows least_cols parts item stream staged joined part_src "
+    "rows rows_dst rows_src rows_chunk rows_out planes planes_dst planes_src planes_chunk "
+    "leaves leaves_dst leaves_src cols cols_dst cols_src cols_chunk ahead outer"
+).split()
 
 #: The most outer axes: more have no end, as each has at least two steps.
 MOST_OUTER = 64
