@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -10,9 +9,11 @@ import numpy
 
 from .array.array import Array
 from .array.array_types import (
+    OWN,
     PLAIN,
     RECOGNIZED,
     ArrayType,
+    Goal,
     array_type_of,
     arrays_in,
     device_of,
@@ -23,14 +24,11 @@ from .array.array_types import (
 )
 from .array.device_namespace import fallback_library
 from .array.library_array import array_class, check_version
-from .conversion import Unwrapped
 from .core.cast_rules import Casting
 from .core.library import place_named
 from .core.records import ConversionError
 from .core.registry import KNOWN, RECORDS, library_named, library_of_type
 from .core.request import Request, cast_of, checked_copy
-from .dlpack import Device
-from .dlpack.types import HOST_ACCESSIBLE
 from .protocols.rejections import no_array
 from .pytree import items
 
@@ -224,84 +222,66 @@ def unify(
     cast = None
     if dtype is not None or order is not None:
         cast = cast_of(dtype, casting, order)
-    found: list[Any] = []
-    nested = False
+    goal, flat = None, True
     for x in xs:
         known = RECOGNIZED[type(x)]
         if known.library is not None:
-            found.append(x)
+            goal = goal or known.goal
         elif known.is_array is not False:
-            nested = True
-            found += arrays_in(x, is_data)
-    if like is None and not found:
-        raise TypeError("unify() needs at least one array")
-    goal = RECOGNIZED[type(found[0])].goal if like is None else None
-    if goal is None:
-        model = next(filter(is_array, found), found[0]) if like is None else _model(like)
-        goal = goal_of(like, model)
+            flat = False
+    if goal is None or not flat or like is not None:
+        goal = _goal_of_call(xs, like)
     place = goal.device if device is None else place_named(device)
     request = PLAIN
     if not (place is None and copy is None and cast is None):
         request = Request(place, checked_copy(copy), cast=cast)
-    if nested:
-        for x in found:
-            if lazy_library(x) is not None:
-                raise no_array(x)
     xp = goal.namespace  # before anything is converted
-    target = goal.array_type
-    ways = goal.ways if request is PLAIN else ways_to(target.library, request)
     # A capsule is consumed by its conversion: the model may be one.
     done: dict[int, Any] = {}
-    for x in found:
-        if id(x) not in done:
+    if flat and not goal.array_type.wrapped:
+        ways = goal.ways if request is PLAIN else ways_to(goal.array_type.library, request)
+        results = []
+        for x in xs:
             way = ways[type(x)]
-            native = not (target.wrapped or way.__class__ is Unwrapped)
-            done[id(x)] = way.run(x) if native else target.convert(x, request)
-    if place is None and len(done) > 1:
-        goal.check_device([*done.values()])
-    if nested:
-        return (xp, *items(lambda x: done.get(id(x), x), xs, is_data))
-    return (xp, *[done.get(id(x), x) for x in xs])
+            if way is not None and way is not OWN:
+                made = done.get(id(x))
+                x = done[id(x)] = way.run(x) if made is None else made
+            results.append(x)
+    else:
+
+        def leaf(x: Any) -> Any:
+            if is_data(x) and id(x) not in done:
+                done[id(x)] = goal.array_type.convert(x, request)
+            return done.get(id(x), x)
+
+        results = items(leaf, xs, is_data)
+    if place is None and not goal.one_device:
+        _check_one_device(arrays_in(results))
+    return (xp, *results)
 
 
-class Goal:
-    """The type and device that arrays are converted to: a device only if ``like`` has one."""
+def _goal_of_call(xs: Any, like: Any) -> Goal:
+    """Return what `unify` converts its arguments to; TypeError if there is none."""
+    found = arrays_in(xs, is_data)
+    if like is None and not found:
+        raise TypeError("unify() needs at least one array")
+    goal = goal_of(like, next(filter(is_array, found), found[0]) if like is None else None)
+    for x in found:
+        if lazy_library(x) is not None:
+            raise no_array(x)
+    return goal
 
-    def __init__(self, array_type: ArrayType, device: Device | None = None) -> None:
-        self.array_type, self.device = array_type, device
 
-    @cached_property
-    def ways(self) -> Any:
-        """How arrays get there: see `ways_to`."""
-        return ways_to(self.array_type.library)
-
-    @cached_property
-    def namespace(self) -> Any:
-        """The namespace of arrays of the type; TypeError if the library has none."""
-        name = self.array_type.library
-        cls = array_class(name) if self.array_type.wrapped else None
-        if cls is not None:
-            return cls._namespace
-        own = library_named(name).computing.native_namespace()
-        if own is None:
-            raise TypeError(f"{name} has no array-API namespace: pass like= another library")
-        return own
-
-    @cached_property
-    def _one_device(self) -> bool:
-        accepts = library_named(self.array_type.library).accepts
-        return accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices)
-
-    def check_device(self, arrays: list[Any]) -> None:
-        """Check that arrays that stay where they are, of one library, are on one device."""
-        if self._one_device or _same_device(arrays):
-            return
-        places = {place for x in arrays if (place := device_of(x)) is not None}
-        if len(places) > 1:
-            names = " and ".join(sorted(map(str, places)))
-            raise ConversionError(
-                f"the arrays are on {names}: pass device= or like= to copy them to one device"
-            )
+def _check_one_device(arrays: list[Any]) -> None:
+    """Check that arrays that stay where they are, of one library, are on one device."""
+    if _same_device(arrays):
+        return
+    places = {place for x in arrays if (place := device_of(x)) is not None}
+    if len(places) > 1:
+        names = " and ".join(sorted(map(str, places)))
+        raise ConversionError(
+            f"the arrays are on {names}: pass device= or like= to copy them to one device"
+        )
 
 
 def _same_device(arrays: list[Any]) -> bool:
@@ -330,9 +310,4 @@ def goal_of(like: Any, model: Any = None) -> Goal:
     array_type = array_type_of(model)
     if array_type.wrapped and array_class(array_type.library) is None:
         array_type = ArrayType(fallback_library(model.device), True)
-    if like is not None:
-        return Goal(array_type, device_of(model))
-    goal, known = Goal(array_type), RECOGNIZED[type(model)]
-    if known.array_type == array_type:
-        known.goal = goal
-    return goal
+    return Goal(array_type, None if like is None else device_of(model))

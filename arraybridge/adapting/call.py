@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +23,9 @@ from ..core.registry import library_named
 from ..core.request import Request
 from ..core.table import Entry, entry_of
 from ..dlpack import Device, is_capsule
+from ..native import C
 from ..protocols.from_object import as_source
-from ..pytree import items, mapped
+from ..pytree import CONTAINERS, mapped
 
 if TYPE_CHECKING:
     from .decorator import Adapted
@@ -51,16 +51,7 @@ class Call:
         if adapted.result not in ("caller", "function"):
             self._return_to(ArrayType(library_named(adapted.result).name, False))
 
-    def convert_arguments(self, args: Iterable[Any]) -> list[Any]:
-        """Convert the arrays among the positional arguments."""
-        return items(self._argument, args, is_array)
-
-    def convert_keywords(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Convert the arrays among the keyword arguments."""
-        converted: dict[str, Any] = mapped(self._argument, kwargs, is_array)
-        return converted
-
-    def _argument(self, x: Any) -> Any:
+    def argument(self, x: Any) -> Any:
         """Convert an argument, or a leaf of one."""
         way = self.ways[type(x)]
         if way is None:
@@ -122,8 +113,8 @@ class Call:
         """Return arrays in the result as the caller's first array."""
         if self.adapted.result == "caller":
             known = RECOGNIZED[type(x)]
-            if known.ways is not None and not self.adapted.returns_home:
-                self.goal, self.ways_back = known.array_type, known.ways
+            if known.goal is not None and not self.adapted.returns_home:
+                self.goal, self.ways_back = known.array_type, known.goal.ways
                 return
             self.device = device_of(native) if self.adapted.returns_home else None
             self._return_to(known.array_type or array_type_of(x, native))
@@ -134,23 +125,29 @@ class Call:
 
     def convert_result(self, result: Any) -> Any:
         """Convert the arrays in the result for the caller."""
-        if any(_writes_to(seen) != writes for seen, writes in self.counted):
+        if self.counted and any(_writes_to(seen) != writes for seen, writes in self.counted):
             raise ConversionError(
                 f"{self.adapted.name} wrote to the copy of an argument, which the caller would "
                 "not see: let it copy the argument first, and return what it wrote to"
             )
+        if CONTAINERS[type(result)] is None:
+            return self._result(result)
         return mapped(self._result, result, is_array)
 
     def _result(self, x: Any) -> Any:
         """Convert a result, or a leaf of one."""
         way, goal, wanted = self.ways_back[type(x)], self.goal, self.adapted.result
         if way is None:
-            if not isinstance(x, np.generic) or wanted in ("caller", "function", "numpy"):
+            if wanted in ("caller", "function", "numpy") or not isinstance(x, np.generic):
                 return x
-            if not is_numeric(x.dtype):
-                return x
-            x = np.asarray(x)  # np.sum's result
-            way = self.ways_back[np.ndarray]
+            x = np.asarray(x) if is_numeric(x.dtype) else x  # np.sum's result
+            way = self.ways_back[type(x)]
+        found = self.arrays.get(id(x))
+        if found is not None and found[2] is x and goal is not None:
+            given, native, _ = found
+            same = native is x or (native is not None and same_memory(native, x))
+            if same and (wanted == "caller" or RECOGNIZED[type(given)].array_type == goal):
+                return given
         known = RECOGNIZED[type(x)]
         if known.library is None and not (known.in_memory and is_array(x)):
             return x
@@ -158,22 +155,12 @@ class Call:
             self._unlock(x)
         if goal is None:
             return x
-        found = self.arrays.get(id(x))
-        if found is not None and found[2] is x:
-            given, native, _ = found
-            same = native is x or (native is not None and same_memory(native, x))
-            if same and (wanted == "caller" or RECOGNIZED[type(given)].array_type == goal):
-                return given
+        own = known.library
         try:
-            own = known.library
-            if (
-                own
-                and own.name != goal.library
-                and hasattr(x, "detach")
-                and own.computing.tracks(x)
-            ):
+            tracks = own and own.name != goal.library and own.computing.tracks
+            if tracks and hasattr(x, "detach") and tracks(x):
                 x = self._constant(x)
-            if goal.wrapped or known.library is None:
+            if own is None or goal.wrapped:
                 return goal.convert(x, Request(self.device))
             return way.run(x)
         except BufferError as error:
@@ -209,6 +196,9 @@ def same_memory(x: Any, y: Any) -> bool:
 
     Empty arrays have no memory that differs.
     """
+    same: bool | None = C and C.same_memory(x, y)
+    if same is not None:
+        return same
     try:
         a, b = inspect(x), inspect(y)
     except (ConversionError, NotImplementedError, RuntimeError):  # the function took it away

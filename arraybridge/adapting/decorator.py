@@ -10,11 +10,12 @@ from operator import attrgetter
 from types import BuiltinFunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from ..array.array_types import PLAIN, arrays_in, unwrapped, ways_to
+from ..array.array_types import PLAIN, arrays_in, is_array, unwrapped, ways_to
 from ..core.cast_rules import Casting
 from ..core.records import ConversionError
 from ..core.registry import RECORDS, known_name
 from ..core.request import Request, request_of
+from ..pytree import items, mapped
 from .call import Call
 
 if TYPE_CHECKING:
@@ -187,8 +188,8 @@ class Adapted:
                     self._restate(error)
                     raise
         call = Call(self)
-        seen = call.convert_arguments(args)
-        named = call.convert_keywords(kwargs) if kwargs else kwargs
+        seen = items(call.argument, args, is_array)
+        named = mapped(call.argument, kwargs, is_array) if kwargs else kwargs
         try:
             result = self.__wrapped__(*seen, **named)
         except ValueError as error:

@@ -1,6 +1,7 @@
 """Which objects are arrays, and their type: the library, and native array or Array."""
 
 from collections.abc import Callable
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from ..core.records import UNKNOWN, ConversionError
 from ..core.registry import RECORDS, TypeCache, forgetting, library_named
 from ..core.request import Request
 from ..dlpack import Device, is_capsule
+from ..dlpack.types import HOST_ACCESSIBLE
 from ..protocols.rejections import has_no_memory, is_arraylike, speaks
 from ..pytree import CONTAINERS, mapped
 from .array import Array, from_dlpack
@@ -43,22 +45,50 @@ class ArrayType(NamedTuple):
         return from_dlpack(found) if cls is None else cls._taken(found)
 
 
+class Goal:
+    """The type and device that arrays are converted to: a device only if ``like`` has one."""
+
+    def __init__(self, array_type: ArrayType, device: Device | None = None) -> None:
+        self.array_type, self.device = array_type, device
+
+    @cached_property
+    def ways(self) -> Any:
+        """How arrays get there: see `ways_to`."""
+        return ways_to(self.array_type.library)
+
+    @cached_property
+    def namespace(self) -> Any:
+        """The namespace of arrays of the type; TypeError if the library has none."""
+        name = self.array_type.library
+        cls = array_class(name) if self.array_type.wrapped else None
+        if cls is not None:
+            return cls._namespace
+        own = library_named(name).computing.native_namespace()
+        if own is None:
+            raise TypeError(f"{name} has no array-API namespace: pass like= another library")
+        return own
+
+    @cached_property
+    def one_device(self) -> bool:
+        """Whether all arrays of the library are on one device, the host."""
+        accepts = library_named(self.array_type.library).accepts
+        return accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices)
+
+
 class Recognized:
     """What is known about the instances of a class.
 
     `is_array` is None if it depends on the instance, as may `array_type`; `in_memory` is False for
     graphs and files. `is_data` is for `is_data`. `library` is the owner of native arrays in memory.
-    `ways` are those to that library; `goal` is what `unify` converts to if such an array is the
-    model, once it is known.
+    `goal` is what others are converted to if such a native array is the first.
     """
 
-    __slots__ = ("array_type", "goal", "in_memory", "is_array", "is_data", "library", "ways")
+    __slots__ = ("array_type", "goal", "in_memory", "is_array", "is_data", "library")
 
     def __init__(self, cls: Any) -> None:
         self.library = library = RECORDS[cls].library
         self.in_memory = not has_no_memory(cls)
-        self.goal: Any = None
-        self.ways: TypeCache[Any] | None = None
+        self.goal: Goal | None = None
         self.array_type: ArrayType | None = None
         self.is_array: bool | None = None
         if issubclass(cls, _NEVER):
@@ -69,7 +99,7 @@ class Recognized:
                 self.array_type = ArrayType(cls._library.name, True)
         elif library is not None:
             self.is_array, self.array_type = True, ArrayType(library.name, False)
-            self.ways = ways_to(library.name)
+            self.goal = Goal(self.array_type)
         elif not self.in_memory:
             self.is_array = True
         self.is_data = self.is_array is None and CONTAINERS[cls] is None and is_arraylike(cls)

@@ -273,6 +273,44 @@ static PyObject *torch_layout(PyObject *unused, PyObject *x)
     return Py_NewRef(Py_None);
 }
 
+/* Describe a plain array or tensor on its own memory; return the bytes of a step of its strides, or
+   0, without an exception, if Python must look. */
+static int64_t borrowed(PyObject *x, DLTensor *t)
+{
+    if (PyArray_CheckExact(x)) {
+        PyArrayObject *a = (PyArrayObject *)x;
+        *t = (DLTensor){PyArray_DATA(a), {1, 0}, PyArray_NDIM(a), ab_dtype(a), PyArray_DIMS(a),
+                        PyArray_STRIDES(a), 0};
+        return t->dtype.bits != 0;
+    }
+    if ((PyObject *)Py_TYPE(x) == torch[TENSOR]
+        && is_usual(PyObject_Vectorcall(torch[IS_NEG], &x, 1, NULL), Py_False) && !borrow(x, t)
+        && t->dtype.code != 5) /* which may be conjugated */
+        return t->dtype.bits * t->dtype.lanes / 8;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return 0;
+}
+
+static PyObject *same_memory(PyObject *module, PyObject *args)
+{
+    DLTensor a, b;
+    PyObject *x, *y;
+    if (!PyArg_ParseTuple(args, "OO", &x, &y))
+        return NULL;
+    int64_t step = borrowed(x, &a), other = step ? borrowed(y, &b) : 0;
+    if (!other)
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    int same = a.ndim == b.ndim && !memcmp(&a.dtype, &b.dtype, sizeof a.dtype), empty = 0, moved;
+    moved = (char *)a.data + a.byte_offset != (char *)b.data + b.byte_offset;
+    for (int i = 0; same && i < a.ndim; i++) {
+        same = a.shape[i] == b.shape[i];
+        empty |= !a.shape[i];
+        moved |= a.shape[i] > 1 && a.strides[i] * step != b.strides[i] * other;
+    }
+    return PyBool_FromLong(same && (empty || !moved));
+}
+
 /* A signature and a conversion by it: the description of a tensor serves both. */
 PyObject *ab_key(PyObject *sign, PyObject *x, DLTensor *t)
 {
@@ -321,4 +359,6 @@ PyMethodDef ab_arrays_methods[] = {
     {"capsule_signature", capsule_signature_of, METH_VARARGS, "capsule_signature(slow)"},
     {"torch_functions", torch_functions, METH_VARARGS,
      "torch_functions(address, most, type, ...): signature, exact one, view, copy, layout"},
+    {"same_memory", same_memory, METH_VARARGS,
+     "same_memory(x, y): whether they are the same elements; None if Python must look."},
     {0}};

@@ -6,7 +6,6 @@
 
 static PyObject *classes, *observers, *first; /* first: (1, 0), the first versioned DLPack */
 static PyObject *numpy_view, *slow_dlpack, *slow_managed; /* the Python functions */
-static const char kinds[] = "iuf--cb"; /* NumPy's, in the order of DLDataTypeCode */
 
 /* The axes of an array, in elements, those that reach no element as in a dense array; 0 if a stride
    is negative or not a multiple of the size, or the order matters. */
@@ -31,12 +30,9 @@ static DLManagedTensorVersioned *exported(PyObject *given)
     ab_drain(); /* may run any code, which may change the array */
     if (!PyArray_CheckExact(given) || !PyArray_SIZE(x) || PyArray_FLAGS(x) < 0)
         return NULL; /* empty: its strides are lost; negative: writing to it warns */
-    PyArray_Descr *descr = PyArray_DESCR(x);
-    int number = descr->type_num;
-    if (!PyTypeNum_ISNUMBER(number) || number == NPY_LONGDOUBLE || number == NPY_CLONGDOUBLE
-        || !PyArray_ISNBO(descr->byteorder))
+    DLDataType dtype = ab_dtype(x);
+    if (!dtype.bits)
         return NULL;
-    DLDataType dtype = {strchr(kinds, descr->kind) - kinds, 8 * PyArray_ITEMSIZE(x), 1};
     DLTensor tensor = {PyArray_DATA(x), {1, 0}, PyArray_NDIM(x), dtype, NULL, NULL, 0};
     DLManagedTensorVersioned *self = ab_struct(given, tensor, 1);
     if (!self)

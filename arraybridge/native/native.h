@@ -45,6 +45,17 @@ typedef struct DLManagedTensorVersioned {
     DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
+/* The data type of an array of NumPy; without bits if DLPack, or this code, has none. */
+static inline DLDataType ab_dtype(PyArrayObject *x)
+{
+    static const char kinds[] = "iuf--cb"; /* in the order of DLDataTypeCode */
+    int number = PyArray_TYPE(x);
+    if (!PyTypeNum_ISNUMBER(number) || number == NPY_LONGDOUBLE || number == NPY_CLONGDOUBLE
+        || !PyArray_ISNBO(PyArray_DESCR(x)->byteorder))
+        return (DLDataType){0};
+    return (DLDataType){strchr(kinds, PyArray_DESCR(x)->kind) - kinds, 8 * PyArray_ITEMSIZE(x), 1};
+}
+
 /* Attributes and keywords that are looked up, interned once. */
 #define AB_NAMES(X)                                                                               \
     X(__dlpack__) X(__qualname__) X(_current_level) X(_native) X(copy) X(data) X(dl_device)       \

@@ -19,6 +19,7 @@ from ...core.records import ConversionError
 from ...core.registry import library_named
 from ...core.table import OBSERVERS, notify_copy
 from ...ndarrays import canonical
+from ...pytree import items
 from .state import NARROWED
 
 
@@ -41,7 +42,7 @@ class Arguments:
         """Convert the other arrays for the function."""
         tracked = {*self.places}
         rest = [None if n in tracked else x for n, x in enumerate(self.leaves)]
-        self.leaves = Call(adapted).convert_arguments(rest)
+        self.leaves = items(Call(adapted).argument, rest, is_array)
 
     def replaced(self, arrays: Any) -> Any:
         """Return the positional and keyword arguments with other arrays in place of `arrays`."""

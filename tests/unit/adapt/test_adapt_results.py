@@ -13,6 +13,7 @@ import scipy.special
 import scipy.stats
 
 import arraybridge as ab
+from arraybridge.adapting import call
 from tests.support.optional import optional
 from tests.unit.adapt.test_adapt_arguments import CALLERS
 
@@ -184,3 +185,23 @@ def ran(function, x):
         return function(x), None
     except Exception as error:
         return None, type(error)
+
+
+def test_same_memory(monkeypatch):
+    """The C function agrees with the descriptions, or leaves it to them."""
+    square, line = np.arange(9.0).reshape(3, 3), np.arange(6, dtype=np.int32)
+    shared, number = torch.from_numpy(square), torch.ones(4, dtype=torch.complex64)
+    first, none = np.lib.stride_tricks.as_strided(square[:1], strides=(8, 8)), square[:0]
+    several = [square, square.copy(), square.T, square[:1], square[:1].T, first, square[::-1]]
+    several += [square[::2], square.view(np.int64), square.view(">f8"), line, line.view("f4")]
+    several += [shared, shared.T, shared[:1], shared._neg_view(), shared.view(torch.int64)]
+    several += [number, number.conj(), number.numpy(), jax.numpy.ones(3)]
+    several += [none, none.view(np.int64), shared[:0], torch.empty(0, 3, dtype=torch.float64)]
+    quick = [[call.same_memory(x, y) for x in several] for y in several]
+    monkeypatch.setattr(call, "C", None)
+    assert quick == [[call.same_memory(x, y) for x in several] for y in several]
+    assert [n for n, same in enumerate(quick[0]) if same] == [0, 12]
+    assert [sum(row) for row in quick] == [
+        *(2, 1, 2, 3, 1, 3, 1, 1, 2, 1, 1, 1, 2, 2, 3, 1, 2, 2, 1, 2, 1),
+        *(3, 1, 3, 3),
+    ]
