@@ -12,9 +12,13 @@ from setuptools.build_meta import *  # noqa: F403
 
 HERE = Path(__file__).resolve().parent
 #: Whether Numba has wheels. Elsewhere the package is built without kernels.
-WHEELS = sys.version_info < (3, 16) and (
-    (sys.platform, platform.machine()) == ("darwin", "arm64")
-    or (platform.machine() in ("x86_64", "aarch64") and platform.libc_ver()[0] == "glibc")
+WHEELS = (
+    sys.version_info < (3, 16)
+    and sys.maxsize > 2**32
+    and (
+        (sys.platform, platform.machine()) == ("darwin", "arm64")
+        or (platform.machine() in ("x86_64", "aarch64") and platform.libc_ver()[0] == "glibc")
+    )
 )
 
 

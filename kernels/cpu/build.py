@@ -85,7 +85,9 @@ def build(path: str = LIBRARY) -> None:
             with open(at, "wb") as file:
                 file.write(object_code(kind, _TRIPLES[sys.platform].format(family)))
         made = os.path.join(folder, os.path.basename(path))
-        subprocess.run([*linker(), *_LINK[sys.platform], "-o", made, *objects], check=True)
+        cache = {f"ZIG_{where}_CACHE_DIR": folder for where in ("GLOBAL", "LOCAL")}
+        command = [*linker(), *_LINK[sys.platform], "-o", made, *objects]
+        subprocess.run(command, check=True, env=os.environ | cache)
         library = ctypes.CDLL(made, os.RTLD_NOW)  # OSError if a function is missing
         for kind in FAMILIES[family]:
             for key in keys(kind.vector):
