@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
+from importlib.util import find_spec
 
 _DIGEST_BYTES = 32
 _CACHES = {"darwin": ("Library", "Caches")}
@@ -63,29 +64,23 @@ def path(name: str, dependencies: Callable[[], tuple[object, ...]], *key: object
     return os.path.join(where, f"{name}-{blake2b(text, digest_size=10).hexdigest()}.kernel")
 
 
-def dependencies(where: str, *versions: tuple[str, str]) -> tuple[object, ...]:
+def dependencies(where: str, package: str, file: str) -> tuple[object, ...]:
     """Return what all kernels of a folder of sources depend on; read it once, and keep it.
 
-    A digest of the sources; Python's version, as Numba starts from bytecode; and the versions of
-    packages, each given with the file that has it: to import one would take longer than to load a
-    kernel. OSError, ImportError or ValueError if one cannot be read: old code would look current.
+    A digest of the sources; Python's version, as Numba starts from bytecode; and a package's
+    version, in a file of it: to import it would take longer than to load a kernel. OSError,
+    ImportError or ValueError if one cannot be read: old code would look current.
     """
     digest = blake2b()
     for name in sorted(os.listdir(where)):
         if name.endswith(".py"):
             with open(os.path.join(where, name), "rb") as source:
                 digest.update(source.read())
-    return (digest.hexdigest(), sys.version_info[:2], *(_version(*each) for each in versions))
-
-
-def _version(package: str, file: str) -> bytes | None:
-    from importlib.util import find_spec
-
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        return None
-    with open(os.path.join(os.path.dirname(spec.origin), file), "rb") as text:
-        return text.read()
+    spec, version = find_spec(package), b""
+    if spec is not None and spec.origin is not None:
+        with open(os.path.join(os.path.dirname(spec.origin), file), "rb") as text:
+            version = text.read()
+    return digest.hexdigest(), sys.version_info[:2], version
 
 
 def read(path: str | None) -> bytes | None:

@@ -6,6 +6,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from ..kernels import cuda, disk
 from ..kernels.cuda import build, context, plan
 from ..kernels.cuda.plan_types import Plan
-from ..layout import Canonical, c_strides, canonical
+from ..layout import c_strides, canonical
 
 COMPILED, THERE, LOST = "compiled", "on disk already", "not stored"
 
@@ -59,45 +60,37 @@ def cuda_plans(item_sizes: Iterable[int]) -> Iterator[tuple[str, Plan]]:
     Memory is assumed to start at a multiple of 16 bytes, as that of array libraries does.
     """
     seen: set[tuple[object, ...]] = {("memcpy", ())}
-    for name, form in _forms(item_sizes):
+    for name, x in _views(item_sizes):
+        item = x.itemsize
+        form = canonical(x.shape, c_strides(x.shape, item), x.strides, item)
         for made in plan.plan(form, form.dst_offset % 16, form.src_offset % 16):
             if made[:2] not in seen:
                 seen.add(made[:2])
-                yield name, made
+                yield f"{name}, {item} byte{'s' if item > 1 else ''}", made
 
 
-def _forms(item_sizes: Iterable[int]) -> Iterator[tuple[str, Canonical]]:
-    """Yield the name and the canonical form of each of the most common layouts."""
-    for item in item_sizes:
-        for side in (1024, 301, 3001):  # rows that start at multiples of 16 bytes, or not
-            for name, x in _views(side, item).items():
-                form = canonical(x.shape, c_strides(x.shape, item), x.strides, item)
-                yield f"{name}, {item} byte{'s' if item > 1 else ''}", form
+def _views(item_sizes: Iterable[int]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """Yield the name and a view in each of the most common layouts; they take no memory."""
+    # Sides of rows that start at multiples of 16 bytes, and of others.
+    for item, side in product(item_sizes, (1024, 301, 3001)):
 
+        def new(*shape: int, item: int = item) -> np.ndarray[Any, Any]:
+            strides = c_strides(shape, item)
+            return np.lib.stride_tricks.as_strided(np.empty(1, f"V{item}"), shape, strides)
 
-def _views(side: int, item: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Return views of arrays of `item` bytes per element, which take no memory."""
-    element = np.empty(1, f"V{item}")
-
-    def new(*shape: int) -> np.ndarray[Any, Any]:
-        return np.lib.stride_tricks.as_strided(element, shape, c_strides(shape, item))
-
-    square = new(side, side)
-    views = {
-        "transpose": square.T,
-        "inner slice": square[:, 3:-5],
-        "rows flipped": square[::-1],
-        "columns flipped": square[:, ::-1],
-        "every fifth column": square[:, ::5],
-        "columns broadcast": np.broadcast_to(new(side, 1), (side, side)),
-    }
-    for n in (2, 3, 4):
-        views[f"{n} channels to planes"] = np.moveaxis(new(side, side, n), 2, 0)
-        views[f"{n} planes to channels"] = np.moveaxis(new(n, side, side), 0, 2)
-        views[f"one channel of {n}"] = new(side, side, n)[..., 0]
-    for n in (2, 4, 8, 16, 32):
-        views[f"{n} innermost moved out"] = new(side, 11, n).T
-        views[f"{n} outermost moved in"] = new(n, 11, side).T
-    for n in (6, 24, 100, 1000):
-        views[f"runs of {n} swapped"] = np.moveaxis(new(side, 9, n), 0, 1)
-    return views
+        square = new(side, side)
+        yield "transpose", square.T
+        yield "inner slice", square[:, 3:-5]
+        yield "rows flipped", square[::-1]
+        yield "columns flipped", square[:, ::-1]
+        yield "every fifth column", square[:, ::5]
+        yield "columns broadcast", np.broadcast_to(new(side, 1), (side, side))
+        for n in (2, 3, 4):
+            yield f"{n} channels to planes", np.moveaxis(new(side, side, n), 2, 0)
+            yield f"{n} planes to channels", np.moveaxis(new(n, side, side), 0, 2)
+            yield f"one channel of {n}", new(side, side, n)[..., 0]
+        for n in (2, 4, 8, 16, 32):
+            yield f"{n} innermost moved out", new(side, 11, n).T
+            yield f"{n} outermost moved in", new(n, 11, side).T
+        for n in (6, 24, 100, 1000):
+            yield f"runs of {n} swapped", np.moveaxis(new(side, 9, n), 0, 1)

@@ -55,7 +55,7 @@ def _path(plan: Plan, capability: tuple[int, int]) -> str | None:
 @cache
 def _dependencies() -> tuple[object, ...]:
     """Return everything that all kernels depend on, except the environment."""
-    return disk.dependencies(os.path.dirname(__file__), ("numba_cuda", "VERSION"))
+    return disk.dependencies(os.path.dirname(__file__), "numba_cuda", "VERSION")
 
 
 def target(plan: Plan, capability: tuple[int, int]) -> tuple[int, int]:
