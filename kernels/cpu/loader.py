@@ -112,7 +112,8 @@ def unavailable() -> str | None:
 @cache
 def _address(name: str) -> int | None:
     library = _opened()
-    return None if isinstance(library, str) else ctypes.cast(library[name], ctypes.c_void_p).value
+    function = None if isinstance(library, str) else getattr(library, name, None)
+    return ctypes.cast(function or 0, ctypes.c_void_p).value
 
 
 @cache

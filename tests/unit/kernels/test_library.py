@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arraybridge.kernels.cpu import build, loader
@@ -22,7 +22,7 @@ plans = import_module("arraybridge.kernels.cpu.plan")
 BUILT = {vector: {*build.keys(vector)} for vector in (16, 32, 64)}
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(layouts(), st.sampled_from([*BUILT]), st.booleans())
 def test_what_a_plan_chooses_is_built(layout, vector: int, small: bool) -> None:
     """Also if a vector takes a few items only, as it does in extents larger than are drawn."""
