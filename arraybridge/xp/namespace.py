@@ -38,7 +38,7 @@ def defer_namespace(cls: type[LibraryArray]) -> None:
 def published(module: str) -> None:
     """Fill the module ``arraybridge.xp.<library>`` during its import."""
     cls = library_named(module.rpartition(".")[2]).computing.array_class()
-    if isinstance(vars(cls)["_namespace"], _Deferred):
+    if "native" not in vars(sys.modules[module]):
         from .build import open_namespace
 
         open_namespace(cls, sys.modules[cls.__module__].__doc__)

@@ -23,7 +23,7 @@ from torch.utils import _pytree
 from ...array.library_array import LibraryArray
 from ...core.records import ConversionError
 from ...core.registry import own_library
-from ...xp.build import open_namespace, operators_of
+from ...xp.build import operators_of
 from . import indexing
 from .exchange import PLAIN
 from .namespace import native
@@ -99,4 +99,15 @@ _pytree.register_pytree_node(
     _unflatten,
     serialized_type_name="arraybridge.xp.torch.TorchArray",
 )
-open_namespace(TorchArray, __doc__)
+
+
+class _Namespace:
+    """The namespace, made when it is first used; torch.compile understands the import."""
+
+    def __get__(self, array: Any, cls: Any) -> Any:
+        import arraybridge.xp.torch
+
+        return arraybridge.xp.torch
+
+
+TorchArray._namespace = _Namespace()

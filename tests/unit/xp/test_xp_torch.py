@@ -14,6 +14,7 @@ from arraybridge.core.registry import library_named
 torch = pytest.importorskip("torch")
 
 import arraybridge.xp.torch as xp  # noqa: E402
+from tests.support.processes import python  # noqa: E402
 
 native = xp.native
 
@@ -188,3 +189,16 @@ def test_complex_numbers_beside_large_ones_are_compared_elsewhere():
     x = torch.tensor([1e6 + 1j, 2])
     for number in (70000, 7e4):
         assert native.greater(x, number).tolist() == [True, False]
+
+
+def test_compiled_before_the_namespace_is_made():
+    code = """
+import torch, arraybridge as ab
+a = ab.from_dlpack(torch.ones(3))
+assert "arraybridge.xp.torch" not in sys.modules
+def mean(x):
+    xp = ab.namespace(x)
+    return xp.sum(x) / (x.shape[0] + xp.zeros((), dtype=x.dtype))
+print(float(torch.compile(mean, fullgraph=True, backend="eager")(a)))
+"""
+    assert python("import sys\n" + code, flags=("-W", "ignore")) == "1.0\n"
