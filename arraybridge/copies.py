@@ -9,15 +9,23 @@ from typing import Any
 import numpy as np
 
 from .core.copiers import copier_for, no_copy, resolved, stream_of
-from .core.kernel import NoKernel, compact_copy, copy_into, kernel_for, no_kernel, own_copies_serve
+from .core.kernel import (
+    LITTLE,
+    NoKernel,
+    compact_copy,
+    copy_into,
+    kernel_for,
+    no_kernel,
+    own_copies_serve,
+)
 from .core.library import Computing, Library, described_with_booleans, exported
 from .core.records import ConversionError, TensorInfo, pending_reason
 from .core.registry import KNOWN, RECORDS, is_library, library_of_type
 from .core.request import Request
 from .core.table import OBSERVERS, entry_of, front, notify_copy
 from .dlpack import Tensor
-from .layout import SMALL, in_bytes, may_overlap_itself, span
-from .ndarrays import CHARS
+from .layout import canonical, in_bytes, may_overlap_itself, span
+from .ndarrays import CHARS, address_of
 from .protocols.frames import Frame, whole
 from .protocols.from_object import LIBRARY as PROTOCOL
 from .protocols.from_object import as_source, restated
@@ -41,8 +49,8 @@ def contiguous(x: Any, /, *, out: Any = None) -> Any:
     -------
     array
         ``x`` itself if it is contiguous, in any byte order; else a copy of the same dtype; ``out``
-        if you passed it. A copy made by a kernel starts at a multiple of 64 bytes, so that JAX and
-        TensorFlow can share it with ``copy=False``; small arrays are allocated by their own
+        if you passed it. A copy of 64 KB or more starts at a multiple of 64 bytes, so that JAX and
+        TensorFlow can share it with ``copy=False``; smaller ones are allocated by their own
         library. An Array gives an Array. An object that only supports DLPack (or a capsule, which
         is consumed) gives an array of the library that computes on its device: NumPy on the CPU.
 
@@ -212,13 +220,13 @@ def _assigned(dst: np.ndarray, src: np.ndarray) -> bool:
         or np.may_share_memory(dst, src)
     ):
         return False
-    if src.size <= SMALL:
-        np.copyto(dst, src)
-    else:
-        from .kernels import cpu
+    if src.nbytes >= LITTLE:
+        from .kernels.cpu.copying import copied
 
-        pointers = dst.ctypes.data, src.ctypes.data
-        cpu.copy(*pointers, src.shape, dst.strides, src.strides, dtype.itemsize)
+        form = canonical(src.shape, dst.strides, src.strides, dtype.itemsize)
+        if copied(address_of(dst), address_of(src), form):
+            return True
+    np.copyto(dst, src)
     return True
 
 

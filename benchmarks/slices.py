@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from ctypes import CFUNCTYPE, c_int64
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 
 from arraybridge.kernels.cpu import copying, loader, plan
 from arraybridge.layout import c_strides, canonical
-from arraybridge.native import C
 
 from .contest import mean
 from .layouts import LAYOUTS, aligned
@@ -46,16 +47,18 @@ def measured(x: np.ndarray, rounds: int) -> dict[int, float]:
     """Return number of slices -> the least CPU seconds of one thread that copies them all."""
     form = canonical(x.shape, c_strides(x.shape, x.itemsize), x.strides, x.itemsize)
     made, out = plan.plan(form), aligned(x.nbytes)
-    record, nest = made.record(loader.address(made.kernel)), loader.nest(made.kernel)
+    record = made.record(loader.address(made.kernel))
+    nest = CFUNCTYPE(None, *[c_int64] * 5)(loader.nest(made.kernel))
     dst = out.ctypes.data + form.dst_offset + made.dst_offset
     src = x.__array_interface__["data"][0] + form.src_offset + made.src_offset
     most = 1 if made.whole else made.blocks // copying.MIN_SLICE_BLOCKS
     took = {n: [] for n in COUNTS}
     for _ in range(rounds + 1):  # at first the destination is in the cache
         for n in COUNTS:
-            job = nest, record.buffer_info()[0], dst, src, made.blocks, min(n, most), 1
+            cuts = [made.blocks * i // min(n, most) for i in range(min(n, most) + 1)]
             start = time.thread_time()
-            C.call_slices(*job)
+            for part in pairwise(cuts):
+                nest(record.buffer_info()[0], dst, src, *part)
             took[n].append(time.thread_time() - start)
     return {n: min(each[1:]) for n, each in took.items()}
 

@@ -25,6 +25,7 @@ from .kernel import (
     OWN,
     Kernel,
     NoKernel,
+    by_numpy,
     compact_copy,
     host_kernel,
     kernel_for,
@@ -77,36 +78,39 @@ class LibraryCopy(NamedTuple):
         raise ConversionError(no_copy(info, source))
 
 
-def small_copy(
+def host_copy(
     s: TensorInfo, source: Library, target: Library
-) -> tuple[Callable[[Any], Any] | None, int]:
-    """Return what copies small arrays with the libraries' own functions, or None; and their size.
+) -> tuple[Callable[[Any], Any] | None, str | None]:
+    """Return what copies arrays on the host by the libraries' own functions, or None; and its name.
 
-    The function returns None for larger arrays, which the copier copies.
+    NumPy's copy is the kernels' where they are faster. The function returns None for arrays that
+    the library's own copy leaves to the copier, which also has the name if that is None.
     """
     if not own_copies_serve() or "booleans" in s.pending:
-        return None, 0
+        return None, None
     made: Any = source
     own, aligned = own_copy(source, s), target.accepts.alignment > USUAL_ALIGNMENT
     if aligned and own is not None and source.name != "numpy":
-        return None, 0  # a view may lock its array's storage: the kernel copies
+        return None, None  # a view may lock its array's storage: the kernel copies
     if aligned or own is None:
         made = library_named("numpy")
         own = own_copy(made, s)
         if own is None:
-            return None, 0
+            return None, None
     copy = made.copy_aligned if aligned else own.function
     if made is not source:
         view = edge_between(source, made, s)
         if view is None:
-            return None, 0
+            return None, None
         copy = then(view, copy)
     if made is not target:
         take = edge_between(made, target, dense_like(s))
         if take is None:
-            return None, 0
+            return None, None
         copy = then(copy, take)
-    return copy, own.most
+    strides = in_bytes(s.strides, s.itemsize)
+    itself = s.size <= own.most and (made.name != "numpy" or by_numpy(s.shape, strides, s.itemsize))
+    return copy, f"{made.name}'s own copy" if itself and not s.pending else None
 
 
 class HostCopy(NamedTuple):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 from ..dlpack import Device, DeviceType, ManagedTensor, Tensor
 from ..kernels import cpu
-from ..layout import c_strides, in_bytes, is_c_contiguous
+from ..layout import c_strides, canonical, in_bytes, is_c_contiguous
 from .registry import forget
 
 
@@ -184,6 +185,22 @@ def compact_strides(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the strides in **bytes** of a C-contiguous copy, and of the array itself."""
     return c_strides(shape, itemsize), in_bytes(strides, itemsize)
+
+
+#: The least bytes for which a kernel is asked for, and those of a run that NumPy moves as fast.
+LITTLE, ALONE = 1 << 10, 1 << 20
+
+
+@lru_cache(1024)
+def by_numpy(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Whether NumPy copies a layout, with strides in **bytes**, to C order as fast as a kernel."""
+    nbytes = prod(shape) * itemsize
+    if nbytes < LITTLE or is_c_contiguous(shape, strides, itemsize):
+        return nbytes < ALONE
+    from ..kernels.cpu import copying, plan
+
+    form = canonical(shape, c_strides(shape, itemsize), strides, itemsize)
+    return bool(form.shape) and nbytes < copying.least(plan.plan(form))
 
 
 def compact_copy(tensor: Tensor) -> ManagedTensor:

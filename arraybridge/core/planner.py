@@ -211,16 +211,14 @@ class _Planning:
         )
 
     def copied(self, why: str, place: Device) -> Route:
-        from .copiers import LibraryCopy, copier_for, copies_itself, small_copy
+        from .copiers import LibraryCopy, copier_for, copies_itself, host_copy
 
         s, source, target = self.s, self.source, self.target
         device = self.request.device
         edge = kernel = None
         imports = source is not target and copies_itself(target, s)
         if self.edges and s.device == CPU and device in (None, CPU) and not imports:
-            edge, most = small_copy(s, source, target)
-            if edge is not None and not s.pending and s.size <= most:
-                kernel = f"{source.name}'s own copy"
+            edge, kernel = host_copy(s, source, target)
         copier = copier_for(s, source, target, place)
         axes = None if isinstance(copier, LibraryCopy) else tuple(range(s.ndim))
         return self._route("copy", why, place, copier=copier, edge=edge, kernel=kernel, axes=axes)
@@ -276,8 +274,10 @@ class _Planning:
             return self._route(
                 "copy", why, copier=copiers.LibraryCopy(source, source, source, as_is=True)
             )
-        edge = None
-        if self.edges and kernel.own_copies_serve():
+        edge = name = None
+        if self.edges and s.device == CPU:
+            edge, name = copiers.host_copy(s, source, source)
+        elif self.edges and kernel.own_copies_serve():
             own = own_copy(source, s)
             edge = None if own is None else own.function
         # On the host never by the library's import, which may keep the layout.
@@ -287,7 +287,8 @@ class _Planning:
             copier = copiers.copier_for(s, source, source)
         if copier is None:
             return self.refuse(copiers.no_copy(s, source))
-        return self._route("copy", why, copier=copier, edge=edge, axes=tuple(range(s.ndim)))
+        axes = tuple(range(s.ndim))
+        return self._route("copy", why, copier=copier, edge=edge, kernel=name, axes=axes)
 
     # ------------------------------------------------------------ casts and orders
 

@@ -52,16 +52,6 @@ static PyObject *numpy_signature(PyObject *known, PyObject *given)
     return both;
 }
 
-/* numpy_copy_small(most, slow): a copy of at most `most` elements. */
-static PyObject *copy_small(PyObject *known, PyObject *given)
-{
-    PyArrayObject *x = (PyArrayObject *)given;
-    if (!PyArray_CheckExact(given) || !PyArray_ISNBO(PyArray_DESCR(x)->byteorder))
-        return PyObject_Vectorcall(AB_KNOWN(known, 1), &given, 1, NULL);
-    Py_ssize_t most = PyLong_AsSsize_t(AB_KNOWN(known, 0));
-    return PyArray_SIZE(x) > most ? Py_NewRef(Py_None) : PyArray_NewCopy(x, NPY_CORDER);
-}
-
 /* A result, or that of the function in Python: of what is odd, or raised an exception. */
 static PyObject *or_slow(PyObject *made, PyObject *slow, PyObject *x)
 {
@@ -350,12 +340,10 @@ static PyObject *torch_functions(PyObject *module, PyObject *args)
 }
 
 AB_BOUND(numpy_signature)
-AB_BOUND(copy_small)
 AB_BOUND(capsule_signature)
 
 PyMethodDef ab_arrays_methods[] = {
     {"numpy_signature", numpy_signature_of, METH_VARARGS, "numpy_signature(slow, exact)"},
-    {"numpy_copy_small", copy_small_of, METH_VARARGS, "numpy_copy_small(most, slow)"},
     {"capsule_signature", capsule_signature_of, METH_VARARGS, "capsule_signature(slow)"},
     {"torch_functions", torch_functions, METH_VARARGS,
      "torch_functions(address, most, type, ...): signature, exact one, view, copy, layout"},

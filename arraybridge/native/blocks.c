@@ -14,7 +14,7 @@
 #endif
 
 enum {
-    ALIGNMENT = 64, LEAST_BITS = 16, LEAST = 1 << LEAST_BITS, MOST_BITS = 47,
+    ALIGNMENT = 64, LEAST_BITS = 16, LEAST = AB_LEAST_BLOCK, MOST_BITS = 47,
     HUGE = 2 << 20, PAGE = 64 << 10, PLAIN = 64 << 20, TURNS = 4096,
     CLASSES = 8 * (MOST_BITS - LEAST_BITS) + 1
 };
@@ -140,6 +140,21 @@ static Block *fresh_block(size_t size, int class)
     return self;
 }
 
+static PyObject *asked; /* returns the limit; NULL once that is known */
+
+static int limit_by(PyObject *number)
+{
+    size_t limit = number ? PyLong_AsSize_t(number) : 0;
+    if (!number || (limit == (size_t)-1 && PyErr_Occurred()))
+        return -1;
+    Py_CLEAR(asked);
+    pthread_mutex_lock(&pool.mutex);
+    pool.limit = limit;
+    shrink(limit);
+    pthread_mutex_unlock(&pool.mutex);
+    return 0;
+}
+
 /* Return the owner of a block for a result. `fresh`: as far as is known, it has no pages yet. */
 PyObject *ab_block(size_t nbytes, void **start, int *fresh)
 {
@@ -147,6 +162,11 @@ PyObject *ab_block(size_t nbytes, void **start, int *fresh)
     size_t size = (nbytes + ALIGNMENT) & -ALIGNMENT;
     Block *self = NULL;
     if (nbytes >= LEAST && nbytes <= (size_t)1 << MOST_BITS) {
+        PyObject *limit = asked ? PyObject_CallObject(asked, NULL) : NULL;
+        int failed = asked && limit_by(limit);
+        Py_XDECREF(limit);
+        if (failed)
+            return NULL;
         size = size_of(class = class_of(nbytes));
         pthread_mutex_lock(&pool.mutex);
         pool.turn++;
@@ -197,15 +217,15 @@ static PyObject *new_block(PyObject *Py_UNUSED(module), PyObject *nbytes)
                  : NULL;
 }
 
-static PyObject *limit_blocks(PyObject *Py_UNUSED(module), PyObject *nbytes)
+static PyObject *limit_blocks(PyObject *Py_UNUSED(module), PyObject *limit)
 {
-    size_t limit = PyLong_AsSize_t(nbytes);
-    if (limit == (size_t)-1 && PyErr_Occurred())
-        return NULL;
-    lock();
-    pool.limit = limit;
-    shrink(limit);
-    unlock();
+    if (PyLong_Check(limit)) {
+        if (limit_by(limit))
+            return NULL;
+    } else {
+        Py_XDECREF(asked);
+        asked = Py_NewRef(limit);
+    }
     Py_RETURN_NONE;
 }
 
@@ -230,7 +250,7 @@ static PyObject *idle_bytes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 
 PyMethodDef ab_blocks_methods[] = {
     {"new_block", new_block, METH_O, "new_block(nbytes): its owner, its address, if it is fresh"},
-    {"limit_blocks", limit_blocks, METH_O, "limit_blocks(nbytes): keep so much idle memory"},
+    {"limit_blocks", limit_blocks, METH_O, "limit_blocks(nbytes): keep so much, or what a function returns"},
     {"empty_blocks", empty_blocks, METH_NOARGS, "Free all idle memory; return the bytes."},
     {"idle_bytes", idle_bytes, METH_NOARGS, "Return the bytes of idle memory."},
     {0}};

@@ -30,7 +30,6 @@ def new_block(nbytes: int) -> tuple[object, int, bool]:
     memory, and clears each when it is first written.
     """
     if C is not None:
-        C.limit_blocks(get_block_cache_limit())
         made: tuple[object, int, bool] = C.new_block(nbytes)
         return made
     try:
@@ -97,3 +96,7 @@ def get_block_cache_limit() -> int:
         with contextlib.suppress(OSError, ValueError), open(file) as limit:
             sizes.append(int(int(limit.read()) * FRACTION))
     return min(sizes)
+
+
+if C is not None:
+    C.limit_blocks(get_block_cache_limit)  # asked for the first block

@@ -11,7 +11,7 @@ static const char *const texts[] = {
 static int execute(PyObject *module)
 {
     PyMethodDef *const methods[] = {ab_release_methods, ab_exports_methods, ab_lookup_methods,
-                                    ab_arrays_methods, ab_blocks_methods, ab_threads_methods};
+                                    ab_arrays_methods, ab_blocks_methods, ab_copies_methods, ab_threads_methods};
     static int made; /* the files' statics belong to the first */
     if (made++)
         return PyErr_SetString(PyExc_ImportError, "it is loaded once in a process"), -1;

@@ -89,7 +89,12 @@ PyObject *ab_capsule(void *self, int versioned);
 void ab_delete(void *self, int versioned);
 void ab_drain(void);
 
+/* threads.c: copy by a way, words with the record of its nest at the end; nest 0 is the flat copy. */
+enum { WAY_NEST, WAY_BLOCKS, WAY_SLICES, WAY_TO, WAY_FROM, WAY_RECORD };
+void ab_run_way(const int64_t *way, int64_t dst, int64_t src, int64_t threads);
+
 /* blocks.c: the owner of memory for a result, its start, and whether it has no pages yet. */
+enum { AB_LEAST_BLOCK = 1 << 16 }; /* bytes; smaller ones are not kept */
 PyObject *ab_block(size_t nbytes, void **start, int *fresh);
 
 /* arrays.c: a signature, which may describe a tensor, and a conversion, which may use that. */
@@ -98,7 +103,7 @@ PyObject *ab_applied(PyObject *convert, PyObject *x, const DLTensor *t);
 
 /* Each file's functions, and its setup for a new module: 0, or -1 with an exception. */
 extern PyMethodDef ab_exports_methods[], ab_lookup_methods[], ab_release_methods[],
-    ab_arrays_methods[], ab_blocks_methods[], ab_threads_methods[];
+    ab_arrays_methods[], ab_blocks_methods[], ab_copies_methods[], ab_threads_methods[];
 void ab_release_setup(void);
 int ab_lookup_setup(void);
 int ab_threads_setup(void);

@@ -19,6 +19,9 @@
 /* STACK: kernels have scratch buffers there; musl's default is 128 KB, macOS's 512 KB. */
 enum { LINE = 64, STACK = 4 << 20 };
 
+/* A free thread takes the next one, so that a late or slow thread costs little. */
+enum { SLICES_PER_THREAD = 4 };
+
 typedef void Nest(int64_t record, int64_t dst, int64_t src, int64_t start, int64_t stop);
 
 typedef struct Job {
@@ -141,25 +144,38 @@ static void copy(int64_t record, int64_t to, int64_t from, int64_t start, int64_
     memcpy(dst + at, src + at, end - at);
 }
 
-static PyObject *call_slices(PyObject *Py_UNUSED(module), PyObject *args)
+void ab_run_way(const int64_t *way, int64_t dst, int64_t src, int64_t threads)
 {
-    Job job = {0};
-    long long threads;
-    if (!PyArg_ParseTuple(args, "LLLLLLL", &job.nest, &job.record, &job.dst, &job.src, &job.blocks,
-                          &job.count, &threads))
-        return NULL;
-    if (!job.nest)
+    int64_t most = threads > 1 ? SLICES_PER_THREAD * threads : 1;
+    Job job = {.nest = way[WAY_NEST], .record = (intptr_t)(way + WAY_RECORD), .blocks = way[WAY_BLOCKS],
+               .dst = dst + way[WAY_TO], .src = src + way[WAY_FROM],
+               .count = most < way[WAY_SLICES] ? most : way[WAY_SLICES]};
+    if (job.count > job.blocks)
+        job.count = job.blocks;
+    if (!job.nest) {
+        int64_t nbytes = way[WAY_RECORD], apart = dst < src ? src - dst : dst - src;
+        if (job.count == 1 || apart < nbytes) {
+            memmove((void *)(intptr_t)dst, (void *)(intptr_t)src, nbytes);
+            return;
+        }
         job.nest = (intptr_t)copy;
-    if (job.blocks < 1)
-        Py_RETURN_NONE;
-    job.count = job.count < 1 ? 1 : job.count > job.blocks ? job.blocks : job.count;
+    }
+    if (job.count > 0)
+        run(&job, threads);
+}
+
+static PyObject *run_way(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *way;
+    long long dst, src, threads;
+    if (!PyArg_ParseTuple(args, "SLLL", &way, &dst, &src, &threads))
+        return NULL;
+    const int64_t *words = (const int64_t *)PyBytes_AsString(way);
     Py_BEGIN_ALLOW_THREADS
-    run(&job, threads);
+    ab_run_way(words, dst, src, threads);
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
 
 PyMethodDef ab_threads_methods[] = {
-    {"call_slices", call_slices, METH_VARARGS,
-     "call_slices(nest, record, dst, src, blocks, count, threads); nest 0 is the flat copy."},
-    {0}};
+    {"run_way", run_way, METH_VARARGS, "run_way(way, dst, src, threads): see cpu/copying.py."}, {0}};

@@ -1,29 +1,31 @@
-"""Copies in host memory, by one of three functions.
+"""Copies in host memory: how to copy a layout is found once, as a way, and then remembered.
 
-===============  ==============================================
-function         used for
-===============  ==============================================
-`copy_run`       one run of bytes on both sides
-`copy_by_numpy`  at most `SMALL` items, or without a kernel
-`copy_planned`   everything else
-===============  ==============================================
+A way is a few words for the thread pool (``native/threads.c``): a nest, the number of its blocks,
+the most slices, what is added to the two addresses, and the nest's record. Nest 0 is the copy of
+one run of bytes, whose record has their number and whether they bypass the cache. No way, ``b""``,
+means that NumPy copies: below `least` bytes, or without a kernel.
 
-The first and the last run without the GIL, and on several threads (`pool`) for large results. All
-are safe in a forked child.
+Copies run without the GIL, and on several threads for large results. They are safe in a forked
+child. The threads are native, so that they start at once even if Python is busy, and do not disturb
+the end of the interpreter. They serve one caller at a time: a second one copies all its slices, as
+every caller does without the C extension.
+
+Numba's threads do not survive a fork: with OpenMP a child that calls a kernel again is killed, with
+workqueue concurrent callers abort the process (numba/numba#8563, #10565).
 """
 
 from __future__ import annotations
 
 from array import array
-from ctypes import memmove
+from ctypes import CFUNCTYPE, c_int64, memmove
 from functools import lru_cache
-from math import prod
 
 import numpy as np
 
-from arraybridge.kernels.cpu import SMALL, loader, plan, pool
+from arraybridge.kernels.cpu import loader, plan, pool
 from arraybridge.kernels.cpu.plan_types import STREAM_MIN_BYTES, Plan
 from arraybridge.layout import Canonical, Memory, canonical
+from arraybridge.native import C
 
 #: The least bytes of a run that several threads copy, past the cache like every streamed result. A
 #: smaller result stays in the cache, as it is probably used soon.
@@ -36,11 +38,10 @@ SINGLE_THREAD_MAX_BYTES = 1 << 20
 #: The least bytes and blocks of a slice, whose first block is not prefetched.
 MIN_SLICE_BYTES, MIN_SLICE_BLOCKS = 256 * 1024, 8
 
-#: Slices per thread: a free thread takes the next one, so that a late or slow thread costs little.
-SLICES_PER_THREAD = 4
-
 #: The most axes of an array in NumPy 2.
 MAX_NDIM = 64
+
+_WORD, _LINE = 8, 64  # bytes: of a word of a way, of a line of the cache
 
 
 def copy(
@@ -87,31 +88,96 @@ def copy(
     if stream is not None:
         raise ValueError(f"host memory has no streams, got stream={stream!r}: pass None")
     form = canonical(shape, dst_strides, src_strides, itemsize)
-    dst, src = dst + form.dst_offset, src + form.src_offset
-    if not form.shape:
-        copy_run(dst, src, form.itemsize, fresh)
-    elif _is_small(form) or not copy_planned(dst, src, plan.plan(form, fresh)):
-        copy_by_numpy(dst, src, *form[:4])
+    if not copied(dst, src, form, fresh):
+        copy_by_numpy(dst + form.dst_offset, src + form.src_offset, *form[:4])
 
 
-def _is_small(form: Canonical) -> bool:
-    items = prod(form.shape) * form.itemsize // min(form.itemsize, 16)
-    return items <= SMALL and len(form.shape) <= MAX_NDIM
+def copied(dst: int, src: int, form: Canonical, fresh: bool = False) -> bool:
+    """Copy as `copy` does, unless NumPy is as fast; return whether that was done."""
+    known = way_of(form, fresh)
+    if known:
+        run(known, dst, src)
+    return known != b""
 
 
 def copy_run(dst: int, src: int, nbytes: int, fresh: bool = False) -> None:
-    """Copy ``nbytes`` bytes from the address ``src`` to ``dst``; the two runs may overlap.
+    """Copy ``nbytes`` bytes from the address ``src`` to ``dst``; the two runs may overlap."""
+    run(_run_way(nbytes, fresh), dst, src)
+
+
+def run(way: bytes, dst: int, src: int) -> None:
+    """Copy by a way, on as many threads as are available and its bytes are worth."""
+    if C is not None:
+        C.run_way(way, dst, src, pool.get_num_threads())
+        return
+    words = array("q", way)
+    nest, blocks, _, to, of = words[:5]
+    if nest:
+        record = words.buffer_info()[0] + 5 * _WORD
+        _NEST(nest)(record, dst + to, src + of, 0, blocks)
+    else:
+        memmove(dst, src, words[5])
+
+
+_NEST = CFUNCTYPE(None, *[c_int64] * 5)
+
+
+@lru_cache(1024)
+def way_of(form: Canonical, fresh: bool = False) -> bytes:
+    """Return the way to copy a layout, ``b""`` where NumPy is as fast; `fresh` as for `copy`."""
+    if not form.shape or 0 in form.shape:
+        return _run_way(0 if form.shape else form.itemsize, fresh)
+    made = plan.plan(form, fresh)
+    if made.nbytes < least(made) and len(form.shape) <= MAX_NDIM:
+        return b""
+    return way(made, form.dst_offset, form.src_offset)
+
+
+def way(made: Plan, to: int = 0, of: int = 0) -> bytes:
+    """Return the way of a plan; `to` and `of` are added to the addresses."""
+    inner, nest = loader.address(made.kernel), loader.nest(made.kernel)
+    if inner is None or nest is None:
+        return b""
+    blocks, slices = made.blocks, 1
+    if made.nbytes > SINGLE_THREAD_MAX_BYTES and not made.whole:
+        slices = max(1, min(made.nbytes // MIN_SLICE_BYTES, blocks // MIN_SLICE_BLOCKS))
+    words = array("q", (nest, blocks, slices, to + made.dst_offset, of + made.src_offset))
+    return (words + made.record(inner)).tobytes()
+
+
+def _run_way(nbytes: int, fresh: bool) -> bytes:
+    """Return the way to copy one run of bytes.
 
     Slices are written past the cache, so that memory is not read before it is overwritten;
     ``memmove`` does so only for runs much longer than a slice. ``fresh`` memory, without pages yet,
     is in the cache after the system has cleared it, and is written there.
     """
-    parted = nbytes >= PARALLEL_MIN_BYTES and abs(dst - src) >= nbytes and not loader.SWITCHED_OFF
-    threads = pool.get_num_threads() if parted else 1
-    if threads == 1:
-        memmove(dst, src, nbytes)
-    else:
-        pool.copy_run(dst, src, nbytes, SLICES_PER_THREAD * threads, past_cache=not fresh)
+    parted = nbytes >= PARALLEL_MIN_BYTES and not loader.SWITCHED_OFF
+    slices = nbytes // MIN_SLICE_BYTES if parted else 1
+    words = 0, nbytes // _LINE + 1, slices, 0, 0, nbytes, parted and not fresh
+    return array("q", words).tobytes()
+
+
+def least(made: Plan) -> int:
+    """Return the least bytes for which a plan is as fast as NumPy's own copy, as measured."""
+    kind, width = made.kernel[:2]
+    if kind == "fill":
+        return 256 << 10 if width >= 4 else SINGLE_THREAD_MAX_BYTES + 1
+    if kind == "items" and width == 0 and made.item >= 192:
+        return SINGLE_THREAD_MAX_BYTES + 1
+    return 4 << 10 if (kind, width) in (("items", 1), ("reverse", 1)) else 0
+
+
+def way_of_key(key: bytes) -> bytes:
+    """Return the way of a layout that ``native/copies.c`` has written down.
+
+    Its words: the item size, twice, plus whether the memory is fresh; extents; both strides in
+    bytes.
+    """
+    size, *rest = array("q", key)
+    n = len(rest) // 3
+    shape, to, of = (tuple(rest[i * n : i * n + n]) for i in range(3))
+    return way_of(canonical(shape, to, of, size >> 1), bool(size & 1))
 
 
 def copy_by_numpy(
@@ -130,29 +196,3 @@ def copy_by_numpy(
         np.asarray(Memory(dst, shape, dst_strides, opaque)),
         np.asarray(Memory(src, shape, src_strides, opaque)),
     )
-
-
-def copy_planned(dst: int, src: int, made: Plan) -> bool:
-    """Copy by a plan, on as many threads as its bytes are worth.
-
-    The addresses must be those that the plan was made for. False if the kernel is unavailable; see
-    ``loader.unavailable``.
-    """
-    inner, nest = loader.address(made.kernel), loader.nest(made.kernel)
-    if inner is None or nest is None:
-        return False
-    record, blocks = _record(made, inner)
-    count = 1
-    if made.nbytes > SINGLE_THREAD_MAX_BYTES and not made.whole:
-        threads = pool.get_num_threads()
-        if threads > 1:
-            most = made.nbytes // MIN_SLICE_BYTES, blocks // MIN_SLICE_BLOCKS
-            count = max(min(*most, SLICES_PER_THREAD * threads), 1)
-    dst, src = dst + made.dst_offset, src + made.src_offset
-    pool.run(nest, record.buffer_info()[0], dst, src, blocks, count)
-    return True
-
-
-@lru_cache(1024)
-def _record(made: Plan, inner: int) -> tuple[array[int], int]:
-    return made.record(inner), made.blocks

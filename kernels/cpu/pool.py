@@ -1,59 +1,16 @@
-"""Copies on several threads, in slices; see docs/kernels.md, "Threads".
-
-The threads are native (``native/threads.c``), so that they start at once even if Python is busy,
-and do not disturb the end of the interpreter. A free thread, or the caller, takes the next slice,
-so a thread that wakes late costs nothing. They serve one caller at a time: a second one copies all
-its slices, as every caller does without the C extension.
-
-Numba's threads do not survive a fork: with OpenMP a child that calls a kernel again is killed, with
-workqueue concurrent callers abort the process (numba/numba#8563, #10565).
-"""
+"""How many threads a copy may use; see docs/kernels.md, "Threads"."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from array import array
 from collections.abc import Iterator
 from contextvars import ContextVar
-from ctypes import CFUNCTYPE, c_int64, memmove
 
 from arraybridge.environment import whole_number
-from arraybridge.native import C
 
 #: More threads than this do not raise the bandwidth of any known socket.
 MAX_DEFAULT_THREADS = 16
-
-_LINE = 64  # bytes of the cache
-
-
-def run(nest: int, record: int, dst: int, src: int, blocks: int, count: int) -> None:
-    """Copy the blocks of a layout in `count` slices, on as many threads as are available.
-
-    `nest` is the address of a function such as ``loops.nest``, which raises nothing, and can be
-    called on several threads at once without the GIL. A free thread takes the next slice.
-    """
-    if C is not None:
-        C.call_slices(nest, record, dst, src, blocks, count, get_num_threads())
-    else:
-        _NEST(nest)(record, dst, src, 0, blocks)
-
-
-_NEST = CFUNCTYPE(None, *[c_int64] * 5)
-
-
-def copy_run(dst: int, src: int, nbytes: int, count: int, *, past_cache: bool) -> None:
-    """Copy one run of bytes to another that does not overlap it, in ``count`` slices.
-
-    All but the first start at a cache line of the destination. Past the cache, memory is not read
-    before it is overwritten; without the C extension ``memmove`` decides.
-    """
-    if C is None:
-        memmove(dst, src, nbytes)
-        return
-    record = array("q", (nbytes, past_cache))
-    lines = nbytes // _LINE + 1
-    C.call_slices(0, record.buffer_info()[0], dst, src, lines, count, get_num_threads())
 
 
 def _default() -> int:

@@ -293,8 +293,9 @@ def run(case: Case) -> None:
         vars(copying).update(zip(names, (0, case.slice, 1), strict=True))
     try:
         with pool.num_threads(case.threads):
-            done = copying.copy_planned(dst + form.dst_offset, src + form.src_offset, plan)
-            assert done, loader.unavailable()
+            way = copying.way(plan, form.dst_offset, form.src_offset)
+            assert way, loader.unavailable()
+            copying.run(way, dst, src)
     finally:
         vars(copying).update(before)
     _compare(target, dst, src, given)

@@ -12,6 +12,7 @@ from arraybridge.kernels.cpu import copying, loader, plan, pool
 from arraybridge.layout import canonical
 
 __all__ = [
+    "copying",
     "in_slices",
     "loader",
     "np",
@@ -24,7 +25,9 @@ __all__ = [
 
 
 def _by_kernel(dst: int, src: int, *layout: Any) -> None:
-    assert copying.copy_planned(dst, src, plan.plan(canonical(*layout)))
+    way = copying.way(plan.plan(canonical(*layout)))
+    assert way, loader.unavailable()
+    copying.run(way, dst, src)
 
 
 def transposes(count: int, dtype: str = "f4", copy: Any = _by_kernel) -> int:

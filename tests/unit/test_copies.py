@@ -21,7 +21,7 @@ from tests.support.strategies import strided_arrays
 
 torch = optional("torch")
 
-LARGE = (300, SMALL // 200)
+LARGE = (300, SMALL // 140)
 
 
 def large(dtype="f4") -> np.ndarray:

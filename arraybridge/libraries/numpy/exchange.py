@@ -5,6 +5,7 @@ bfloat16, float8 and the padded sub-byte types become ml_dtypes views.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from numbers import Number
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from ...core.library import Computing, Library, Routing, array_itself, deferred
 from ...core.records import NO_DTYPE, Accepts, Edge, TensorInfo
 from ...core.registry import RECORDS
 from ...dlpack import CPU, DataType, DeviceType
-from ...layout import SMALL, Memory, in_bytes, in_elements
+from ...layout import Memory, in_bytes, in_elements
 from ...native import C
 from ...ndarrays import (
     EXTENDED,
@@ -91,15 +92,55 @@ def is_writable(x: np.ndarray) -> bool:
     return x.flags.num & WRITING == WRITEABLE
 
 
-def copy_small(x: np.ndarray) -> np.ndarray | None:
-    """Copy a small array to a new one in C order and native byte order."""
-    if x.size > SMALL:
-        return None
-    return x.copy() if x.dtype.isnative else LIBRARY.resolve(x)
+def empty_aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return an array aligned to 64 bytes."""
+    line = dlpack.ALIGNMENT
+    memory = np.empty(prod(shape) * dtype.itemsize + line, np.uint8)
+    return np.ndarray(shape, dtype, memory, -address_of(memory) % line)
 
 
+def copy(x: np.ndarray, aligned: bool = False) -> np.ndarray | None:
+    """Copy an array to a new one in C order and native byte order.
+
+    Without the C extension, return None if a kernel is faster than NumPy.
+    """
+    dtype = x.dtype
+    if not dtype.isnative:
+        dtype = dtype.newbyteorder("=")
+    elif C is None:
+        from ...core.kernel import by_numpy
+
+        if not by_numpy(x.shape, x.strides, x.itemsize):
+            return None
+    made = empty_aligned(x.shape, dtype) if aligned else np.empty(x.shape, dtype)
+    np.copyto(made, x)
+    return made
+
+
+_ways: dict[bytes, bytes] = {}  # by layout; see `kernels.cpu.copying`
+
+
+def _new_way(key: bytes) -> bytes:
+    from ...kernels.cpu.copying import way_of_key
+
+    if len(_ways) >= 1024:
+        _ways.clear()
+    way = _ways[key] = way_of_key(key)
+    return way
+
+
+def _num_threads() -> int:
+    from ...kernels.cpu.pool import get_num_threads
+
+    return get_num_threads()
+
+
+copy_aligned = partial(copy, aligned=True)
 if C is not None:
-    copy_small = C.numpy_copy_small(SMALL, copy_small)
+    copy, copy_aligned = (
+        C.numpy_copy(_ways, _new_way, _num_threads, partial(copy, aligned=aligned), aligned)
+        for aligned in (False, True)
+    )
 
 
 def _plain(x: np.ndarray) -> bool:
@@ -139,7 +180,9 @@ class NumPy(Library):
     def owns(self, array_type: type) -> bool:
         return issubclass(array_type, np.ndarray)
 
-    edges = (Edge("numpy", "numpy", copy_small, copies=True, most=SMALL),)
+    edges = (Edge("numpy", "numpy", copy, copies=True),)
+    copy_aligned = staticmethod(copy_aligned)
+    empty_aligned = staticmethod(empty_aligned)
     routing = Routing(_plain, address_of, aligned=64)
 
     def describe(self, x: np.ndarray) -> TensorInfo:
@@ -234,21 +277,6 @@ class NumPy(Library):
         # NumPy copies arrays that no other library takes (objects, dates, another byte order).
         info = self.describe(x)
         return x.copy(order="C") if info.refused or info.pending else None
-
-    def copy_aligned(self, x: np.ndarray) -> np.ndarray | None:
-        """Copy a small array to memory aligned to 64 bytes; return None for a larger one."""
-        if x.size > SMALL:
-            return None
-        dtype = x.dtype
-        made = self.empty_aligned(x.shape, dtype if dtype.isnative else dtype.newbyteorder("="))
-        np.copyto(made, x)
-        return made
-
-    @staticmethod
-    def empty_aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        line = dlpack.ALIGNMENT
-        memory = np.empty(prod(shape) * dtype.itemsize + line, np.uint8)
-        return np.ndarray(shape, dtype, memory, -address_of(memory) % line)
 
     @staticmethod
     def cast(x: np.ndarray, dtype: DataType) -> np.ndarray:

@@ -40,7 +40,9 @@ def by_kernel(dst: int, src: int, *given) -> None:
     """Copy by a compiled kernel, however small it is."""
     form = layout.canonical(*given)
     if 0 not in form.shape:
-        assert copying.copy_planned(dst + form.dst_offset, src + form.src_offset, plan(form))
+        way = copying.way(plan(form), form.dst_offset, form.src_offset)
+        assert way
+        copying.run(way, dst, src)
 
 
 def by_ranges(made, dst: int, src: int, *ranges: tuple[int, int]) -> None:

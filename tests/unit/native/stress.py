@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import weakref
+from array import array
 from collections.abc import Callable
 
 import numpy as np
@@ -19,7 +20,7 @@ import pytest
 
 import arraybridge as ab
 from arraybridge.dlpack import DataType, ManagedTensor
-from arraybridge.kernels.cpu import pool
+from arraybridge.kernels.cpu import copying, pool
 from arraybridge.native import C
 
 N = int(os.environ.get("N", "2000"))
@@ -46,8 +47,9 @@ def copy_in_slices() -> None:
         with pool.num_threads(3):
             for i in range(N // 10):
                 result = np.zeros_like(source)
-                to, of = result.ctypes.data, source.ctypes.data
-                pool.copy_run(to, of, source.size, 12, past_cache=bool(i % 2))
+                words = 0, source.size // 64 + 1, 12, 0, 0, source.size, i % 2
+                way = array("q", words).tobytes()
+                copying.run(way, result.ctypes.data, source.ctypes.data)
                 assert result.all()
 
     together(copy)

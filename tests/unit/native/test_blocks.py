@@ -24,11 +24,11 @@ pytestmark = pytest.mark.skipif(C is None, reason="NumPy allocates")
 
 
 @pytest.fixture(autouse=True)
-def limit(monkeypatch):
+def limit():
     """Set the limit; nothing is kept before and after."""
 
     def set_limit(number):
-        monkeypatch.setattr(blocks, "get_block_cache_limit", lambda: number * LEAST)
+        C.limit_blocks(number * LEAST)
 
     set_limit(512)
     gc.collect()
@@ -148,7 +148,6 @@ def test_nothing_is_kept_beyond_the_limit(limit):
     assert {made.data for made in held} == set(addresses[2:])
     held.clear()
     limit(3)
-    block(LEAST // 2)  # malloc's, but the limit counts from now on
     assert blocks.idle_bytes() <= 3 * LEAST
     limit(0)
     block()
@@ -206,7 +205,6 @@ def test_memory_is_given_back_on_request(limit):
 
 def test_the_limit_holds_under_threads_that_take_and_drop(limit):
     limit(6)
-    block()
     over, wrong = [], []
 
     def work(seed):
