@@ -50,11 +50,11 @@ def keys(vector: int) -> list[Key]:
 
 def is_current(path: str = LIBRARY) -> bool:
     """Whether a library is made of these sources, for this kind of machine."""
-    try:
-        with open(path, "rb") as library:
-            return (digest() or "").encode() + b"\0" in library.read()
-    except OSError:
+    made_of = digest()
+    if made_of is None or not os.path.exists(path):
         return False
+    with open(path, "rb") as library:
+        return made_of.encode() + b"\0" in library.read()
 
 
 def linker() -> list[str]:
