@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 MOST = 256  # signatures of an entry, and entries of a type
 _PLAIN = Request()
-_UNTRIED = (ConversionError, MemoryError)  # errors that a new plan would not explain better
 #: Errors by which libraries refuse an array.
 _REFUSALS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
 
@@ -145,12 +144,13 @@ class Entry:
 
         Another thread may have changed the array meanwhile, so that it is refused now.
         """
-        if isinstance(error, _UNTRIED):
+        if isinstance(error, MemoryError):
             raise error
         route = self.plan(self.source.alias(x))
         if route.kind == "refuse":
             raise ConversionError(route.why, route) from error
-        if route.edge is not None and isinstance(error, _REFUSALS):
+        told = isinstance(error, ConversionError) or not isinstance(error, _REFUSALS)
+        if route.edge is not None and not told:
             why = f"{self.target.name} could not take the array: {first_line(error)}"
             raise ConversionError(why) from error
         raise error
