@@ -177,5 +177,47 @@ static PyObject *run_way(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* A launch of cuda_launcher: put a kernel on a stream, and return the driver's error code; -1 if the
+   context is not current in this thread, or that is unknown. Threads may call at once. */
+enum { LAUNCH, CURRENT, CONTEXT, FUNCTION, GRID, THREADS, FIRST }; /* of the prepared numbers */
+static PyObject *cuda_launch(PyObject *self, PyObject *const *values, Py_ssize_t given)
+{
+    typedef unsigned u;
+    int (*launch)(void *, u, u, u, u, u, u, u, void *, void **, void **), (*current)(void **), code;
+    const int64_t *prepared = (const int64_t *)PyBytes_AsString(self);
+    Py_ssize_t n = PyBytes_Size(self) / (Py_ssize_t)sizeof *prepared - FIRST;
+    int64_t words[512]; /* an int32 is the first half of its own; CUDA takes 4 KB */
+    void *pointers[512], *now = NULL;
+    if (given != 3 || n < 2 || n > 512)
+        return PyErr_Format(PyExc_TypeError, "expected dst, src, a stream and 2 to 512 numbers");
+    for (Py_ssize_t i = 0; i < n; pointers[i] = words + i, i++)
+        words[i] = prepared[FIRST + i];
+    words[0] = PyLong_AsLongLong(values[0]), words[1] = PyLong_AsLongLong(values[1]);
+    void *stream = PyLong_AsVoidPtr(values[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    memcpy(&launch, prepared + LAUNCH, sizeof launch);
+    memcpy(&current, prepared + CURRENT, sizeof current);
+    Py_BEGIN_ALLOW_THREADS
+    if (current(&now) || (int64_t)(intptr_t)now != prepared[CONTEXT])
+        code = -1;
+    else
+        code = launch((void *)(intptr_t)prepared[FUNCTION], (u)prepared[GRID], 1, 1,
+                      (u)prepared[THREADS], 1, 1, 0, stream, pointers, NULL);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(code);
+}
+
+static PyObject *cuda_launcher(PyObject *module, PyObject *prepared)
+{
+    static PyMethodDef function = {"cuda_launch", (PyCFunction)(void (*)(void))cuda_launch,
+                                   METH_FASTCALL, NULL};
+    if (!PyBytes_Check(prepared))
+        return PyErr_Format(PyExc_TypeError, "expected bytes, got %R", Py_TYPE(prepared));
+    return PyCFunction_NewEx(&function, prepared, NULL);
+}
+
 PyMethodDef ab_threads_methods[] = {
+    {"cuda_launcher", cuda_launcher, METH_O,
+     "cuda_launcher(bytes of int64: functions, context, kernel, sizes, arguments): its launches"},
     {"run_way", run_way, METH_VARARGS, "run_way(way, dst, src, threads): see cpu/copying.py."}, {0}};

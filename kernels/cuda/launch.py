@@ -8,31 +8,16 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from ctypes import CFUNCTYPE, c_int, c_uint, c_void_p
-from typing import Any, NamedTuple
+from ctypes import c_void_p
+from typing import NamedTuple
 
 from arraybridge.kernels.cuda import build, driver
 from arraybridge.kernels.cuda.context import Device, current, is_current, relaxed
 from arraybridge.kernels.cuda.driver import CUDAError, failed
 from arraybridge.kernels.cuda.plan_types import THREADS, Plan
-
-
-class Arguments:
-    """The arguments of ``cuLaunchKernel`` for one launch at a time, as objects of ctypes."""
-
-    __slots__ = ("all", "stream", "words")
-
-    def __init__(self, plan: Plan, function: int) -> None:
-        # One 8-byte word each: on a little-endian machine an int32 is its first half.
-        self.words = array("q", (0, 0, *plan.extents, *plan.divisions, *plan.steps))
-        first, width = self.words.buffer_info()[0], self.words.itemsize
-        pointers = [first + i * width for i in range(len(self.words))]
-        self.stream = c_void_p()
-        sizes = map(c_uint, (plan.grid, 1, 1, THREADS, 1, 1, 0))
-        addresses = (c_void_p * len(pointers))(*pointers)
-        self.all = (c_void_p(function), *sizes, self.stream, addresses, c_void_p())
+from arraybridge.native import C
 
 
 class Launch(NamedTuple):
@@ -40,33 +25,46 @@ class Launch(NamedTuple):
 
     device: Device
     plan: Plan
-    function: int = 0  # the driver's handle of the kernel; 0: a copy by the driver
-    enqueue: Any = None  # ``cuLaunchKernel``, which returns its error code
-    free: deque[Arguments] | None = None  # those that no thread uses now
+    #: Put the kernel on a stream, and return the driver's error code; -1 if the device's context is
+    #: not current in this thread. None: a copy by the driver.
+    put: Callable[[int, int, int], int] | None = None
 
     def __call__(self, dst: int, src: int, stream: int) -> None:
         """Put the copy on a stream (a driver's handle); several threads may call at once."""
-        dst, src = dst + self.plan.dst_offset, src + self.plan.src_offset
-        if is_current(self.device):
-            self._put(dst, src, stream)
-        else:
+        dst, src, put = dst + self.plan.dst_offset, src + self.plan.src_offset, self.put
+        if put is None:
             with current(self.device):
-                self._put(dst, src, stream)
-
-    def _put(self, dst: int, src: int, stream: int) -> None:
-        if self.free is None:
-            driver.installed().cuMemcpyDtoDAsync(dst, src, *self.plan.steps, stream)
+                driver.installed().cuMemcpyDtoDAsync(dst, src, *self.plan.steps, stream)
             return
-        try:
-            arguments = self.free.pop()
-        except IndexError:
-            arguments = Arguments(self.plan, self.function)
-        arguments.words[0], arguments.words[1] = dst, src
-        arguments.stream.value = stream
-        code = self.enqueue(*arguments.all)
-        self.free.append(arguments)  # the driver has copied them
+        code = put(dst, src, stream)
+        if code < 0:
+            with current(self.device):
+                code = put(dst, src, stream)
         if code:
             raise failed(driver.installed(), "cuLaunchKernel", code)
+
+
+def _putting(device: Device, function: int, plan: Plan) -> Callable[[int, int, int], int]:
+    """Return the `put` of a kernel, by the driver's handle of it."""
+    cuda, numbers = driver.installed(), (*plan.extents, *plan.divisions, *plan.steps)
+    if C is not None:
+        addresses = cuda.address("cuLaunchKernel"), cuda.address("cuCtxGetCurrent"), device.context
+        prepared = array("q", (*addresses, function, plan.grid, THREADS, 0, 0, *numbers))
+        in_c: Callable[[int, int, int], int] = C.cuda_launcher(prepared.tobytes())
+        return in_c
+    enqueue, sizes = cuda.unchecked("cuLaunchKernel"), (plan.grid, 1, 1, THREADS, 1, 1, 0)
+
+    def put(dst: int, src: int, stream: int) -> int:
+        if not is_current(device):
+            return -1
+        # One 8-byte word each: on a little-endian machine an int32 is its first half.
+        words = array("q", (dst, src, *numbers))
+        first, size = words.buffer_info()
+        pointers = (c_void_p * size)(*range(first, first + 8 * size, 8))
+        code: int = enqueue(function, *sizes, stream, pointers, None)
+        return code
+
+    return put
 
 
 #: The driver's errors for unusable code, which is compiled again: image, binary, PTX, toolchain,
@@ -92,10 +90,7 @@ def prepare(plan: Plan, device: Device) -> Launch:
     """
     if plan.kernel == "memcpy":
         return Launch(device, plan)
-    function = load(plan, device)
-    # Without argument types, since the arguments are ctypes objects and need no conversion.
-    enqueue = CFUNCTYPE(c_int)(driver.installed().address("cuLaunchKernel"))
-    return Launch(device, plan, function, enqueue, deque([Arguments(plan, function)]))
+    return Launch(device, plan, _putting(device, load(plan, device), plan))
 
 
 def load(plan: Plan, device: Device) -> int:
