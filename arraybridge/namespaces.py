@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -13,7 +13,6 @@ from .array.array_types import (
     PLAIN,
     RECOGNIZED,
     ArrayType,
-    Goal,
     array_type_of,
     arrays_in,
     device_of,
@@ -29,6 +28,7 @@ from .core.library import place_named
 from .core.records import ConversionError
 from .core.registry import KNOWN, RECORDS, library_named, library_of_type
 from .core.request import Request, cast_of, checked_copy
+from .dlpack import Device
 from .protocols.rejections import no_array
 from .pytree import items
 
@@ -110,7 +110,7 @@ def _namespace_of(xs: Any, api_version: str | None) -> Any:
                     f"namespace() takes arrays or one library, got {len(xs)} arguments with {x!r}: "
                     "omit it, or convert the arrays to it with arraybridge.unify(like=)"
                 )
-            xp = goal_of(x).namespace
+            xp = goal_of(x).array_type.namespace
             check_version(api_version, xp)
             return xp
     found: dict[int, tuple[Any, type]] = {}
@@ -222,37 +222,40 @@ def unify(
     cast = None
     if dtype is not None or order is not None:
         cast = cast_of(dtype, casting, order)
-    goal, flat = None, True
+    goal, flat = None, like is None
     for x in xs:
         known = RECOGNIZED[type(x)]
         if known.library is not None:
-            goal = goal or known.goal
+            goal = goal or known.array_type
         elif known.is_array is not False:
             flat = False
-    if goal is None or not flat or like is not None:
-        goal = _goal_of_call(xs, like)
-    place = goal.device if device is None else place_named(device)
+    place = None
+    if not flat or goal is None:
+        goal, place = _goal_of_call(xs, like)
+    if device is not None:
+        place = place_named(device)
     request = PLAIN
     if not (place is None and copy is None and cast is None):
         request = Request(place, checked_copy(copy), cast=cast)
     xp = goal.namespace  # before anything is converted
     # A capsule is consumed by its conversion: the model may be one.
-    done: dict[int, Any] = {}
-    if flat and not goal.array_type.wrapped:
-        ways = goal.ways if request is PLAIN else ways_to(goal.array_type.library, request)
+    done: dict[int, tuple[Any, Any]] = {}
+    if flat:
+        ways = goal.ways if request is PLAIN else ways_to(goal.library, request)
         results = []
         for x in xs:
             way = ways[type(x)]
             if way is not None and way is not OWN:
-                made = done.get(id(x))
-                x = done[id(x)] = way.run(x) if made is None else made
+                x, made = done.get(id(x)) or (x, way.run(x))
+                done[id(x)] = x, made
+                x = made
             results.append(x)
     else:
 
         def leaf(x: Any) -> Any:
             if is_data(x) and id(x) not in done:
-                done[id(x)] = goal.array_type.convert(x, request)
-            return done.get(id(x), x)
+                done[id(x)] = x, goal.convert(x, request)
+            return done.get(id(x), (x, x))[1]
 
         results = items(leaf, xs, is_data)
     if place is None and not goal.one_device:
@@ -270,6 +273,13 @@ def _goal_of_call(xs: Any, like: Any) -> Goal:
         if lazy_library(x) is not None:
             raise no_array(x)
     return goal
+
+
+class Goal(NamedTuple):
+    """The type and device that arrays are converted to."""
+
+    array_type: ArrayType
+    device: Device | None = None  # the model's, if the caller passed one
 
 
 def _check_one_device(arrays: list[Any]) -> None:

@@ -112,16 +112,12 @@ class Call:
     def _follow(self, x: Any, native: Any) -> None:
         """Return arrays in the result as the caller's first array."""
         if self.adapted.result == "caller":
-            known = RECOGNIZED[type(x)]
-            if known.goal is not None and not self.adapted.returns_home:
-                self.goal, self.ways_back = known.array_type, known.goal.ways
-                return
             self.device = device_of(native) if self.adapted.returns_home else None
-            self._return_to(known.array_type or array_type_of(x, native))
+            self._return_to(RECOGNIZED[type(x)].array_type or array_type_of(x, native))
 
     def _return_to(self, goal: ArrayType) -> None:
-        self.goal = goal
-        self.ways_back = ways_to(goal.library, Request(self.device))
+        self.goal, place = goal, self.device
+        self.ways_back = goal.ways if place is None else ways_to(goal.library, Request(place))
 
     def convert_result(self, result: Any) -> Any:
         """Convert the arrays in the result for the caller."""

@@ -26,11 +26,13 @@ _NEVER = (type(None), bool, int, float, complex, str, bytes, type, numpy.generic
 PLAIN = Request()
 
 
-class ArrayType(NamedTuple):
-    """The type of an array, as callers see it."""
-
+class _Fields(NamedTuple):
     library: str
     wrapped: bool  # an :class:`Array` of the library rather than its native array
+
+
+class ArrayType(_Fields):
+    """The type of an array, as callers see it, and how others are converted to it."""
 
     def convert(self, x: Any, request: Request = PLAIN) -> Any:
         """Convert ``x`` to this type; return ``x`` itself if it has this type and may be shared."""
@@ -44,34 +46,28 @@ class ArrayType(NamedTuple):
         cls = array_class(self.library)
         return from_dlpack(found) if cls is None else cls._taken(found)
 
-
-class Goal:
-    """The type and device that arrays are converted to: a device only if ``like`` has one."""
-
-    def __init__(self, array_type: ArrayType, device: Device | None = None) -> None:
-        self.array_type, self.device = array_type, device
-
     @cached_property
     def ways(self) -> Any:
-        """How arrays get there: see `ways_to`."""
-        return ways_to(self.array_type.library)
+        """How native arrays of it are made: see `ways_to`."""
+        return ways_to(self.library)
 
     @cached_property
     def namespace(self) -> Any:
         """The namespace of arrays of the type; TypeError if the library has none."""
-        name = self.array_type.library
-        cls = array_class(name) if self.array_type.wrapped else None
+        cls = array_class(self.library) if self.wrapped else None
         if cls is not None:
             return cls._namespace
-        own = library_named(name).computing.native_namespace()
+        own = library_named(self.library).computing.native_namespace()
         if own is None:
-            raise TypeError(f"{name} has no array-API namespace: pass like= another library")
+            raise TypeError(
+                f"{self.library} has no array-API namespace: pass like= another library"
+            )
         return own
 
     @cached_property
     def one_device(self) -> bool:
         """Whether all arrays of the library are on one device, the host."""
-        accepts = library_named(self.array_type.library).accepts
+        accepts = library_named(self.library).accepts
         return accepts.cpus == 1 and HOST_ACCESSIBLE.issuperset(accepts.devices)
 
 
@@ -80,15 +76,13 @@ class Recognized:
 
     `is_array` is None if it depends on the instance, as may `array_type`; `in_memory` is False for
     graphs and files. `is_data` is for `is_data`. `library` is the owner of native arrays in memory.
-    `goal` is what others are converted to if such a native array is the first.
     """
 
-    __slots__ = ("array_type", "goal", "in_memory", "is_array", "is_data", "library")
+    __slots__ = ("array_type", "in_memory", "is_array", "is_data", "library")
 
     def __init__(self, cls: Any) -> None:
         self.library = library = RECORDS[cls].library
         self.in_memory = not has_no_memory(cls)
-        self.goal: Goal | None = None
         self.array_type: ArrayType | None = None
         self.is_array: bool | None = None
         if issubclass(cls, _NEVER):
@@ -99,7 +93,6 @@ class Recognized:
                 self.array_type = ArrayType(cls._library.name, True)
         elif library is not None:
             self.is_array, self.array_type = True, ArrayType(library.name, False)
-            self.goal = Goal(self.array_type)
         elif not self.in_memory:
             self.is_array = True
         self.is_data = self.is_array is None and CONTAINERS[cls] is None and is_arraylike(cls)
