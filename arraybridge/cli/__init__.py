@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from typing import Any
 
@@ -149,7 +149,10 @@ def _version(name: str, install: str, owners: Any) -> str:
         return f"not installed: pip install '{install}'"
     found = owners.get(package.partition(".")[0], [install])
     own = package.replace(".", "-")  # one of several in a namespace package
-    return version(own if own in found else found[0])
+    try:
+        return version(own if own in found else found[0])
+    except PackageNotFoundError:  # also of any folder of that name on the path
+        return "of unknown version"
 
 
 def _explain(args: argparse.Namespace) -> int:

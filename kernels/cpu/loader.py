@@ -126,16 +126,16 @@ def _opened() -> ctypes.CDLL | str:
         return "ARRAYBRIDGE_NO_KERNELS is set"
     if not _runs:
         return f"arraybridge has no kernels for this CPU ({machine()})"
-    again = "run pip install -v on it again, which tells why if that fails"
+    again = "install arraybridge again with pip install -v, whose log says what went wrong"
     if not os.path.exists(LIBRARY):
-        return f"this arraybridge was built without kernels: {again}"
+        return f"there is no {LIBRARY}: {again}"
     try:
         library = ctypes.CDLL(LIBRARY)
         made_of = ctypes.string_at(library["arraybridge_sources"]).decode()
         if made_of != (digest() or made_of):
-            return f"{LIBRARY} is of other sources than these: {again}"
+            return f"{LIBRARY} was built from other sources: {again}"
     except (OSError, AttributeError) as error:
-        return f"{error}: {again}"
+        return f"the kernels cannot be loaded here ({error}): {again}"
     return library
 
 

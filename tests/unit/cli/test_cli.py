@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import arraybridge as ab
+from arraybridge import cli
 from arraybridge.cli import LAYOUTS, main
 from tests.support.optional import needs
 from tests.support.processes import python
@@ -94,6 +95,11 @@ def test_info_imports_no_library(tmp_path: Path) -> None:
     assert answer["arraybridge"]["version"] == ab.__version__
     assert answer["arraybridge"]["folder"] == str(Path(ab.__file__).parent)
     assert answer["libraries"]["numpy"].split(".")[0].isdigit()
+
+
+def test_info_of_a_package_without_metadata() -> None:
+    """Such as sources on the path, or any folder of that name."""
+    assert cli._version("numpy", "no-distribution", {}) == "of unknown version"
 
 
 def test_info_of_what_a_library_accepts(capsys) -> None:
