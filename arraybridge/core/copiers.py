@@ -33,7 +33,7 @@ from .kernel import (
     no_kernel,
     own_copies_serve,
 )
-from .library import Devices, Library, edge_between, exported, own_copy, then
+from .library import Devices, Library, edge_between, exported, or_else, own_copy, then
 from .records import (
     USUAL_ALIGNMENT,
     ConversionError,
@@ -43,6 +43,8 @@ from .records import (
     pending_reason,
 )
 from .registry import library_named, library_of_type
+
+UNLIMITED = 2**63 - 1  # elements
 
 
 class LibraryCopy(NamedTuple):
@@ -88,28 +90,32 @@ def host_copy(
     """
     if not own_copies_serve() or "booleans" in s.pending:
         return None, None
-    made: Any = source
+    numpy: Any = library_named("numpy")
     own, aligned = own_copy(source, s), target.accepts.alignment > USUAL_ALIGNMENT
-    if aligned and own is not None and source.name != "numpy":
-        return None, None  # a view may lock its array's storage: the kernel copies
-    if aligned or own is None:
-        made = library_named("numpy")
-        own = own_copy(made, s)
-        if own is None:
+    there = None if s.pending or source is numpy else own_copy(source, s, "numpy")
+    made, most, rest = numpy, UNLIMITED, None
+    if there is not None and (aligned or target is not source or not s.c_contiguous):
+        copy = there.function
+    elif own is not None and (not aligned or source is numpy):
+        made, copy, most = source, numpy.copy_aligned if aligned else own.function, own.most
+        rest = there and edge_between(numpy, target, dense_like(s))
+    elif own is not None:  # a view may lock its array's storage: the kernel copies
+        return None, None
+    else:
+        view, own = edge_between(source, numpy, s), own_copy(numpy, s)
+        if view is None or own is None:
             return None, None
-    copy = made.copy_aligned if aligned else own.function
-    if made is not source:
-        view = edge_between(source, made, s)
-        if view is None:
-            return None, None
-        copy = then(view, copy)
+        copy = then(view, numpy.copy_aligned if aligned else own.function)
     if made is not target:
         take = edge_between(made, target, dense_like(s))
         if take is None:
             return None, None
         copy = then(copy, take)
-    strides = in_bytes(s.strides, s.itemsize)
-    itself = s.size <= own.most and (made.name != "numpy" or by_numpy(s.shape, strides, s.itemsize))
+    if there is not None and rest is not None:
+        copy = or_else(copy, then(there.function, rest))
+    itself = s.size <= most and (
+        made is not numpy or by_numpy(s.shape, in_bytes(s.strides, s.itemsize), s.itemsize)
+    )
     return copy, f"{made.name}'s own copy" if itself and not s.pending else None
 
 

@@ -347,10 +347,10 @@ def _edge(source: Library, target: Library, info: TensorInfo) -> Callable[[Any],
     return None
 
 
-def own_copy(library: Library, info: TensorInfo) -> Edge | None:
-    """Return the edge by which a library copies a described array, if it is not too large."""
+def own_copy(library: Library, info: TensorInfo, target: str | None = None) -> Edge | None:
+    """Return the edge by which a library copies a described array, to another one or itself."""
     for edge in library.edges:  # quickly: every plan of a copy passes here
-        if edge.copies and edge.serves(info):
+        if edge.copies and edge.target == (target or library.name) and edge.serves(info):
             return edge
     return None
 

@@ -100,7 +100,7 @@ static PyObject *capsule_signature(PyObject *known, PyObject *x)
 
 /* PyTorch's type and functions, and the functions in Python for what is odd; see `torch_functions`. */
 enum { TENSOR, PARAMETER, MODES, LEVEL, FORWARD, IS_NEG, IS_CONJ, STORAGE, OFFSET, NUMPY, CLONE, FORMAT, NAMES,
-       SIGNATURE, VIEW, COPY, COUNT };
+       SIGNATURE, VIEW, COPY, IN_NUMPY, COUNT };
 static PyObject *torch[COUNT];
 static int (*borrow)(void *, DLTensor *); /* of its C exchange API */
 static Py_ssize_t most; /* elements of a small copy */
@@ -217,6 +217,25 @@ static PyObject *torch_clone(PyObject *x, const DLTensor *t)
     return size > most ? Py_NewRef(Py_None) : or_slow(made, torch[COPY], x);
 }
 
+/* A new array of NumPy with the elements of a tensor without pending bits, by a function such as
+   `numpy_copy`; None if Python must copy. It is of an alias, too. */
+static PyObject *torch_in_numpy(PyObject *unused, PyObject *x)
+{
+    DLTensor t;
+    uint64_t bits;
+    PyObject *alias = PyObject_GetAttr(x, ab_names.data), *plain = alias ? plain_of(alias) : NULL;
+    PyObject *storage = NULL, *made = NULL;
+    if (is_plain(alias, plain, &t, &bits) && !bits && t.device.device_type == 1 && span_of(&t)
+        && (storage = storage_of(plain, &t)) && !borrow(plain, &t))
+        made = ab_tensor_copy(PyCFunction_GetSelf(torch[IN_NUMPY]), &t);
+    AB_DROP(alias, plain, storage);
+    if (made || (PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_MemoryError)
+                                      || !PyErr_ExceptionMatches(PyExc_Exception))))
+        return made;
+    PyErr_Clear();
+    return Py_NewRef(Py_None);
+}
+
 /* Describe a tensor for one of these functions. */
 static PyObject *described(PyObject *(*function)(PyObject *, const DLTensor *), int slow, PyObject *x)
 {
@@ -318,13 +337,15 @@ PyObject *ab_applied(PyObject *convert, PyObject *x, const DLTensor *t)
                                           : PyObject_Vectorcall(convert, &x, 1, NULL);
 }
 
-/* torch_functions(address, most, ...): the signature, the exact one, view, copy and layout. */
+/* torch_functions(address, most, ...): the signature, the exact one, view, copy, layout, and copy in
+   NumPy. */
 static PyObject *torch_functions(PyObject *module, PyObject *args)
 {
     static PyMethodDef functions[] = {{"torch_signature", torch_signature, METH_O, NULL},
                                       {"torch_to_numpy", torch_to_numpy, METH_O, NULL},
                                       {"torch_copy_small", torch_copy_small, METH_O, NULL},
-                                      {"torch_layout", torch_layout, METH_O, NULL}};
+                                      {"torch_layout", torch_layout, METH_O, NULL},
+                                      {"torch_in_numpy", torch_in_numpy, METH_O, NULL}};
     void *address = PyLong_AsVoidPtr(PyTuple_GetItem(args, 0));
     memcpy(&borrow, &address, sizeof borrow);
     most = PyLong_AsSsize_t(PyTuple_GetItem(args, 1));
@@ -332,11 +353,12 @@ static PyObject *torch_functions(PyObject *module, PyObject *args)
     for (int i = 0; i < COUNT; i++)
         if (!(torch[i] = PyTuple_GetItem(args, 2 + i)))
             return NULL;
-    return Py_BuildValue("NNNNN", PyCFunction_NewEx(functions, Py_False, NULL),
+    return Py_BuildValue("NNNNNN", PyCFunction_NewEx(functions, Py_False, NULL),
                          PyCFunction_NewEx(functions, Py_True, NULL),
                          PyCFunction_NewEx(functions + 1, NULL, NULL),
                          PyCFunction_NewEx(functions + 2, NULL, NULL),
-                         PyCFunction_NewEx(functions + 3, NULL, NULL));
+                         PyCFunction_NewEx(functions + 3, NULL, NULL),
+                         PyCFunction_NewEx(functions + 4, NULL, NULL));
 }
 
 AB_BOUND(numpy_signature)

@@ -93,6 +93,9 @@ void ab_drain(void);
 enum { WAY_NEST, WAY_BLOCKS, WAY_SLICES, WAY_TO, WAY_FROM, WAY_RECORD };
 void ab_run_way(const int64_t *way, int64_t dst, int64_t src, int64_t threads);
 
+/* copies.c: a tensor's elements as a new array of NumPy. */
+PyObject *ab_tensor_copy(PyObject *known, const DLTensor *t);
+
 /* blocks.c: the owner of memory for a result, its start, and whether it has no pages yet. */
 enum { AB_LEAST_BLOCK = 1 << 16 }; /* bytes; smaller ones are not kept */
 PyObject *ab_block(size_t nbytes, void **start, int *fresh);

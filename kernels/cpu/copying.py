@@ -27,10 +27,6 @@ from arraybridge.kernels.cpu.plan_types import STREAM_MIN_BYTES, Plan
 from arraybridge.layout import Canonical, Memory, canonical
 from arraybridge.native import C
 
-#: The least bytes of a run that several threads copy, past the cache like every streamed result. A
-#: smaller result stays in the cache, as it is probably used soon.
-PARALLEL_MIN_BYTES = STREAM_MIN_BYTES
-
 #: The most bytes of a result that one thread copies alone: a second one takes 5 to 50 µs to wake,
 #: and longer on a busy machine.
 SINGLE_THREAD_MAX_BYTES = 1 << 20
@@ -148,13 +144,14 @@ def way(made: Plan, to: int = 0, of: int = 0) -> bytes:
 def _run_way(nbytes: int, fresh: bool) -> bytes:
     """Return the way to copy one run of bytes.
 
-    Slices are written past the cache, so that memory is not read before it is overwritten;
-    ``memmove`` does so only for runs much longer than a slice. ``fresh`` memory, without pages yet,
-    is in the cache after the system has cleared it, and is written there.
+    Slices of long runs are written past the cache, so that memory is not read before it is
+    overwritten; ``memmove`` does so only for runs much longer than a slice. ``fresh`` memory,
+    without pages yet, is in the cache after the system has cleared it, and is written there.
     """
-    parted = nbytes >= PARALLEL_MIN_BYTES and not loader.SWITCHED_OFF
+    parted = nbytes > SINGLE_THREAD_MAX_BYTES and not loader.SWITCHED_OFF
     slices = nbytes // MIN_SLICE_BYTES if parted else 1
-    words = 0, nbytes // _LINE + 1, slices, 0, 0, nbytes, parted and not fresh
+    past_cache = parted and nbytes >= STREAM_MIN_BYTES and not fresh
+    words = 0, nbytes // _LINE + 1, slices, 0, 0, nbytes, past_cache
     return array("q", words).tobytes()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 import tracemalloc
 from types import SimpleNamespace
 
@@ -202,3 +203,27 @@ def test_nothing_leaks():
     y = ab.contiguous(dense)
     assert sys.getrefcount(dense) == before[1] + 1
     assert y is dense
+
+
+@pytest.mark.skipif(torch is None, reason="torch is not installed")
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_a_tensor_that_another_thread_gives_other_memory(to) -> None:
+    """The copy is of the memory that it had before or after, whole, and of memory that lives."""
+    turned = [torch.full((300, 500), float(value)).T for value in range(4)]
+    t, stop = turned[0].clone(), threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            for other in turned:
+                t.data = other.clone()
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(300):
+            copied = np.asarray(ab.convert(t, to, copy=True))
+            assert copied.shape == (500, 300)
+            assert (copied == copied[0, 0]).all()
+    finally:
+        stop.set()
+        thread.join()

@@ -42,6 +42,7 @@ from ...dlpack import CPU, DataType, DataTypeCode, Device, DeviceType
 from ...layout import SMALL, Memory, in_bytes, relaxed
 from ...native import C
 from ...ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
+from ..numpy.exchange import copy_aligned
 from .state import (
     check_shape,
     has_tangent,
@@ -205,15 +206,17 @@ def signature(x: torch.Tensor) -> Hashable:
 
 
 exact: Any = None
+_copy_in_numpy: Any = None
 layout: Any = lambda x: None  # noqa: E731
 _api = dlpack.exchange_api(torch.Tensor)
 if C is not None and _api is not None and _api.table.dltensor_from_py_object_no_sync:
-    signature, exact, to_numpy, _copy_small, layout = C.torch_functions(
+    signature, exact, to_numpy, _copy_small, layout, _copy_in_numpy = C.torch_functions(
         _api.table.dltensor_from_py_object_no_sync, SMALL, torch.Tensor,
         torch.nn.Parameter, modes, level, forward_ad,
         torch.Tensor.is_neg, torch.Tensor.is_conj, torch.Tensor.untyped_storage,
         torch.Tensor.storage_offset, torch.Tensor.numpy, torch.Tensor.clone,
         torch.contiguous_format, ("memory_format",), signature, to_numpy, _copy_small,
+        copy_aligned,
     )  # fmt: skip
 
 
@@ -239,6 +242,7 @@ def _copy_on_device(x: torch.Tensor) -> torch.Tensor | None:
 
 EDGES = (
     Edge("torch", "torch", _copy_small, lambda s: s.device == CPU, copies=True, most=SMALL),
+    *([Edge("torch", "numpy", _copy_in_numpy, _in_numpy, copies=True)] if _copy_in_numpy else []),
     Edge("torch", "torch", _copy_on_device, lambda s: s.device != CPU, copies=True),
     Edge("numpy", "torch", from_numpy, _writable(_IN_NUMPY)),
     Edge("numpy", "torch", _from_read_only, _read_only),

@@ -16,7 +16,8 @@ FIRST = 4096  # bytes in front of what is copied
 @pytest.fixture(autouse=True)
 def parted(monkeypatch):
     """Parts already of 64 KB."""
-    monkeypatch.setattr(copying, "PARALLEL_MIN_BYTES", 1 << 16)
+    monkeypatch.setattr(copying, "SINGLE_THREAD_MAX_BYTES", (1 << 16) - 1)
+    monkeypatch.setattr(copying, "STREAM_MIN_BYTES", 1 << 17)
     monkeypatch.setattr(copying, "MIN_SLICE_BYTES", 5000)
     with pool.num_threads(3):
         yield

@@ -36,8 +36,10 @@ CASES = {
     "import": lambda a: ab.dlpack.from_capsule(a.__dlpack__(**VERSIONED)),
     "import, legacy": lambda a: ab.dlpack.from_capsule(a.__dlpack__()),
     "numpy": lambda a: np.from_dlpack(a),
+    "copy": lambda a: ab.contiguous(large),
     "block": lambda a: ab.dlpack.ManagedTensor.allocate((1 << 17,), ab.DataType("uint8")),
 }
+large = np.zeros((300, 301)).T
 for name, case in CASES.items():
     x = np.arange(12.0).reshape(3, 4)
     a, failed = ab.from_dlpack(x), 0
