@@ -58,7 +58,6 @@ for name, case in CASES.items():
     gc.collect()
     assert failed, name
     assert sys.getrefcount(x) == before, name
-    if C is not None and name == "block":
-        assert 0 <= C.idle_bytes() <= 1 << 17
+    assert 0 <= C.idle_bytes() <= 1 << 20  # the last result's
 """
     )
