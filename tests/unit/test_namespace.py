@@ -302,3 +302,17 @@ class TestUnify:
         gpu = ab.from_pointer(0x1000, (3,), "float32", device="cuda")
         with pytest.raises(ab.ConversionError, match="cuda:0"):
             ab.unify(np.ones(3), gpu)
+
+
+def test_containers_that_make_their_children():
+    """An array that one makes may get the id of one that another made, which is gone."""
+
+    class Rows(dict):
+        def values(self):
+            return [Speaker(np.full(3, n)) for n in self]
+
+    rows = [Rows.fromkeys(range(n, n + 3)) for n in range(0, 90, 3)]
+    for found in ab.unify(torch.ones(3), *rows)[2:]:
+        assert all(x.tolist() == [n] * 3 for n, x in found.items())
+    adapted = ab.adapt("torch")(lambda *rows: [{n: x[0] for n, x in r.items()} for r in rows])
+    assert all(x == n for found in adapted(*rows) for n, x in found.items())
