@@ -194,6 +194,7 @@ release-check: $(VENV)/.release
 clean:
 	@for v in .venv .venv-newest .venv-lowest; do if [ $(call MADE,$$v) ]; then rm -rf "$$v"; fi; done
 	rm -rf build/lib* build/temp.* build/bdist.* dist/arraybridge_dlpack-* docs/_build docs/api/generated \
+		arraybridge/_native.* kernels/cpu/_kernels* \
 		arraybridge_dlpack.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
 	@for folder in build dist; do rmdir $$folder 2>/dev/null || true; done
 	find arraybridge benchmarks docs examples kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,9 +17,7 @@ from math import prod
 from typing import NamedTuple
 
 MAX_NDIM = 64  # NumPy's limit, the largest of any library
-#: The most items for which NumPy or the target copies, instead of a kernel: no process waits for a
-#: compiler, and a call costs what NumPy's does. Items wider than 16 bytes count as several.
-#: Measured: planning and calling a kernel take 6 µs, as NumPy does for about this many.
+#: The most items that a library casts without a kernel, and that PyTorch copies.
 SMALL = 32 * 1024
 _MAX_STRIDE = 2**63 - 1  # the largest in a DLTensor
 

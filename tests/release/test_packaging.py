@@ -128,7 +128,8 @@ def test_make_deletes_only_what_it_made(tmp_path: Path) -> None:
     ).split()
     made = (
         "build/lib.linux/x.py dist/arraybridge_dlpack-0.1.whl docs/_build/html/index.html "
-        "arraybridge_dlpack.egg-info/PKG-INFO .ruff_cache/x"
+        "arraybridge_dlpack.egg-info/PKG-INFO .ruff_cache/x arraybridge/_native.abi3.so "
+        "kernels/cpu/_kernels.so kernels/cpu/_kernels-x/64.o"
     ).split()
     for folder in ("arraybridge", "benchmarks", "docs", "examples", "kernels", "tests"):
         made.append(f"{folder}/__pycache__/y.pyc")
