@@ -42,9 +42,8 @@ def fill(python: str) -> None:
     subprocess.run(command, check=True)
     for wheel in FOLDER.glob("nvidia_nvvm-*.whl"):
         trim(wheel)
-    for file in COMPILED:
-        if file.exists():
-            shutil.copy(file, FOLDER)
+    for file in filter(Path.exists, COMPILED):
+        shutil.copy(file, FOLDER)
     files = {file.name: file.stat().st_size for file in sorted(FOLDER.iterdir())}
     print(*(f"{size / 2**20:6.1f} MiB  {name}" for name, size in files.items()), sep="\n")
     total = sum(files.values())
