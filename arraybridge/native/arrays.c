@@ -99,8 +99,8 @@ static PyObject *capsule_signature(PyObject *known, PyObject *x)
 }
 
 /* PyTorch's type and functions, and the functions in Python for what is odd; see `torch_functions`. */
-enum { TENSOR, PARAMETER, MODES, LEVEL, FORWARD, IS_NEG, IS_CONJ, STORAGE, OFFSET, NUMPY, CLONE, FORMAT, NAMES,
-       SIGNATURE, VIEW, COPY, IN_NUMPY, COUNT };
+enum { TENSOR, PARAMETER, MODES, LEVEL, FORWARD, IS_NEG, IS_CONJ, STORAGE, OFFSET, NUMPY, CLONE,
+       FORMAT, NAMES, SIGNATURE, VIEW, COPY, IN_NUMPY, COUNT };
 static PyObject *torch[COUNT];
 static int (*borrow)(void *, DLTensor *); /* of its C exchange API */
 static Py_ssize_t most; /* elements of a small copy */
@@ -144,7 +144,8 @@ static int is_plain(PyObject *x, PyObject *plain, DLTensor *t, uint64_t *bits)
               && (negated = PyObject_Vectorcall(torch[IS_NEG], &x, 1, NULL)) && !borrow(plain, t)
               && (t->dtype.code != 5
                   || ((conjugated = PyObject_Vectorcall(torch[IS_CONJ], &x, 1, NULL))
-                      && !borrow(plain, t)));
+                      && !borrow(plain, t)))
+              && (t->strides || !t->ndim);
     *bits = (conjugated == Py_True) | (negated == Py_True) << 1;
     AB_DROP(conjugated, negated);
     return all;
@@ -259,9 +260,10 @@ static PyObject *torch_copy_small(PyObject *unused, PyObject *x)
 
 static PyObject *axes_of(const int64_t *extents, int ndim)
 {
-    PyObject *made = PyTuple_New(ndim);
+    PyObject *made = PyTuple_New(ndim), *extent;
     for (int i = 0; made && i < ndim; i++)
-        PyTuple_SetItem(made, i, PyLong_FromLongLong(extents[i]));
+        if (!(extent = PyLong_FromLongLong(extents[i])) || PyTuple_SetItem(made, i, extent))
+            Py_CLEAR(made);
     return made;
 }
 

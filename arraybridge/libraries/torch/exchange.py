@@ -429,17 +429,7 @@ class Torch(Library):
         return tensor
 
     def alias(self, x: torch.Tensor) -> torch.Tensor:
-        if (
-            type(x) in PLAIN
-            and not x.requires_grad  # `data` forgets it, and a tangent
-            and forward_ad._current_level < 0
-            and not modes()  # such as fake tensors
-        ):
-            try:
-                return x.data
-            except RuntimeError:  # inside transformations
-                return x
-        return x
+        return x.data if _is_plain(x) else x  # `data` forgets a gradient and a tangent
 
     def memory_owner(self, x: torch.Tensor, info: TensorInfo, briefly: bool = False) -> object:
         """Return a NumPy array: an alias of the storage, which then cannot be resized.
