@@ -1,7 +1,5 @@
 """``contiguous`` and ``copyto``: copies within one device, to new or existing memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

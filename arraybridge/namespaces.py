@@ -1,7 +1,5 @@
 """``namespace``: the array API namespace of arrays; ``unify``: convert arrays to one library."""
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -263,6 +261,13 @@ def unify(
     return (xp, *results)
 
 
+class Goal(NamedTuple):
+    """The type and device that arrays are converted to."""
+
+    array_type: ArrayType
+    device: Device | None = None  # the model's, if the caller passed one
+
+
 def _goal_of_call(xs: Any, like: Any) -> Goal:
     """Return what `unify` converts its arguments to; TypeError if there is none."""
     found = arrays_in(xs, is_data)
@@ -273,13 +278,6 @@ def _goal_of_call(xs: Any, like: Any) -> Goal:
         if lazy_library(x) is not None:
             raise no_array(x)
     return goal
-
-
-class Goal(NamedTuple):
-    """The type and device that arrays are converted to."""
-
-    array_type: ArrayType
-    device: Device | None = None  # the model's, if the caller passed one
 
 
 def _check_one_device(arrays: list[Any]) -> None:

@@ -1,7 +1,5 @@
 """One call of an adapted function: its arguments and its result, converted."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +38,7 @@ class Call:
 
     __slots__ = ("adapted", "arrays", "counted", "device", "goal", "locked", "ways", "ways_back")
 
-    def __init__(self, adapted: Adapted) -> None:
+    def __init__(self, adapted: "Adapted") -> None:
         self.adapted = adapted
         self.ways = self.ways_back = adapted.ways
         self.arrays: dict[int, tuple[Any, Any, Any]] = {}

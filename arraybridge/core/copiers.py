@@ -11,8 +11,6 @@ have a method ``copy(x, info)``, whose result is an array of the target, or of a
 the conversion goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,19 +1,14 @@
 """``Library``: the interface between arraybridge and an array library."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import dlpack
 from ..dlpack import DataType, DataTypeCode, Device, DeviceType
 from ..native import C
 from .records import Accepts, ConversionError, Edge, TensorInfo, always, described_key
 from .registry import imported_libraries, library_named, library_of_package
-
-if TYPE_CHECKING:
-    from ..dlpack import ManagedTensor
 
 
 class Routing:
@@ -229,7 +224,7 @@ class Library:
         """
         return TensorInfo.of_tensor(self.export(x), self.name)
 
-    def export(self, x: Any, stream: int | None = None) -> ManagedTensor:
+    def export(self, x: Any, stream: int | None = None) -> "dlpack.ManagedTensor":
         """Return an owning tensor on ``x``; by default through DLPack.
 
         It is called after :meth:`describe` found neither ``pending`` nor ``refused``.
@@ -254,7 +249,7 @@ class Library:
         """
         return None
 
-    def wrap(self, tensor: ManagedTensor) -> object:
+    def wrap(self, tensor: "dlpack.ManagedTensor") -> object:
         """Wrap ``tensor``, which `accepts` allows, as an array of this library.
 
         A library without this method cannot be a target.
@@ -303,7 +298,7 @@ def deferred(package: str, module: str, name: str) -> Any:
     return staticmethod(lambda: getattr(import_module(f"{package}.{module}"), name))
 
 
-def on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
+def on_memory(info: TensorInfo, owner: object) -> "dlpack.ManagedTensor":
     """Return a tensor on the described memory."""
     return dlpack.ManagedTensor.trusted(
         info.data, info.shape, info.strides, info.dtype, info.device, info.readonly, info.padded,
@@ -313,7 +308,7 @@ def on_memory(info: TensorInfo, owner: object) -> ManagedTensor:
 
 def exported(
     library: Library, x: Any, info: TensorInfo, stream: int | None = None, briefly: bool = False
-) -> ManagedTensor:
+) -> "dlpack.ManagedTensor":
     """Export a described array; `briefly`: for use during the call only."""
     if stream is None or info.device.type == DeviceType.CPU:
         owner = library.memory_owner(x, info, briefly)

@@ -5,8 +5,6 @@ orders, devices, sharing, and the copier. The planner is pure: it reads only the
 the array. Modules that copy are imported for the first copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

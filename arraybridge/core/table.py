@@ -10,11 +10,9 @@ Audits observe routes. While there are observers, every conversion is planned an
 notified. Code that adds or removes one calls `registry.forget`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from .. import dlpack
 from ..dlpack import CPU, DataTypeCode, Device
@@ -31,9 +29,6 @@ from .records import (
 )
 from .registry import RECORDS, library_of_type
 from .request import Request
-
-if TYPE_CHECKING:
-    from ..dlpack import ManagedTensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST = 256  # signatures of an entry, and entries of a type
@@ -338,7 +333,7 @@ def _wrapped(x: Any, source: Library, target: Library, info: TensorInfo, place: 
     return target.wrap(tensor)
 
 
-def relabelled(tensor: ManagedTensor, device: Device) -> ManagedTensor:
+def relabelled(tensor: "dlpack.ManagedTensor", device: Device) -> "dlpack.ManagedTensor":
     """Return a view of host memory labelled as another device; leave the caller's ``tensor``."""
     return dlpack.ManagedTensor.adopt(
         tensor.pointer,

@@ -4,8 +4,6 @@ The kernel of an array's device first makes a strided array contiguous. The libr
 it, unless the device is CUDA's and `arraybridge.kernels.cuda.transfer` can reach its memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,7 +21,7 @@ class Transfer(NamedTuple):
     """A copy from one device to another."""
 
     name: str
-    by: Callable[[Transfer, Any, TensorInfo], object]
+    by: Callable[["Transfer", Any, TensorInfo], object]
     source: Library
     target: Library
     place: Device

@@ -8,8 +8,6 @@
 ============  ==================================================================================
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from importlib import import_module

@@ -3,8 +3,6 @@
 Without the extension, NumPy allocates all of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

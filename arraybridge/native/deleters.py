@@ -7,8 +7,6 @@ to the memory's owner is exported, and NumPy's struct is rewritten to describe t
 ``manager_ctx`` and ``deleter`` stay.
 """
 
-from __future__ import annotations
-
 from ctypes import PYFUNCTYPE, c_char, c_void_p
 from struct import Struct, pack_into
 from typing import Any

@@ -3,8 +3,6 @@
 A capsule's name must outlive it, so names are in memory that is never freed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

@@ -6,12 +6,10 @@ written is copied, unless a view is requested. CPU devices share one memory: ``c
 second, but DLPack's ``__dlpack_device__`` is ``(1, 0)`` for all of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,9 +24,6 @@ from ...ndarrays import address_of, numpy_dtype
 from ...protocols.producer import Producer
 from ..numpy.exchange import LIBRARY as NUMPY
 from .state import REMEDIES, address_of_buffer, local_devices, only_one_cpu
-
-if TYPE_CHECKING:
-    from ...dlpack import ManagedTensor
 
 _NAMES = (
     "bool int8 int16 int32 uint8 uint16 uint32 float16 bfloat16 float32 complex64 float8_e3m4 "
@@ -182,7 +177,7 @@ class Jax(Library):
         strides = dense_strides(shape, x.format.layout.major_to_minor)
         return TensorInfo("jax", data, 0, shape, strides, dtype, CPU, readonly=True)
 
-    def export(self, x: jax.Array, stream: int | None = None) -> ManagedTensor:
+    def export(self, x: jax.Array, stream: int | None = None) -> "dlpack.ManagedTensor":
         try:
             # JAX would read -1, which requests no ordering, as the address of a stream.
             tensor = dlpack.acquire(x, stream=None if stream == -1 else stream)
@@ -211,7 +206,7 @@ class Jax(Library):
                 return view
         return self.export(x).owner
 
-    def wrap(self, tensor: ManagedTensor) -> jax.Array:
+    def wrap(self, tensor: "dlpack.ManagedTensor") -> jax.Array:
         place = tensor.device
         cpu = local_devices("cpu")[place.id] if place.type == DeviceType.CPU else None
         if cpu is not None and tensor.dtype.name in _PACKED:

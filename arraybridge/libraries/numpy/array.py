@@ -1,7 +1,5 @@
 """The array API standard over Arrays of NumPy."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Any
 

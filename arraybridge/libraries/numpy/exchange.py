@@ -3,12 +3,10 @@
 bfloat16, float8 and the padded sub-byte types become ml_dtypes views.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from math import prod
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +27,6 @@ from ...ndarrays import (
     extended_dtype,
     numpy_dtype,
 )
-
-if TYPE_CHECKING:
-    from ...dlpack import ManagedTensor
 
 # For results of numpy.broadcast_arrays, `flags.writeable` warns that it will become read-only.
 WRITEABLE = 0x400
@@ -245,7 +240,7 @@ class NumPy(Library):
 
     memory_owner = array_itself
 
-    def wrap(self, tensor: ManagedTensor) -> np.ndarray:
+    def wrap(self, tensor: "dlpack.ManagedTensor") -> np.ndarray:
         dtype = numpy_dtype(tensor.dtype)
         shape = tensor.shape
         if 0 in shape:  # no memory to share, and perhaps no pointer

@@ -1,7 +1,5 @@
 """The namespace of native arrays, and corrections of NumPy's deviations from the standard."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

@@ -4,11 +4,9 @@ Its C exchange API imports, without checks for gradients, conjugate and negative
 :meth:`Torch.describe` checks those first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,9 +65,6 @@ from .tables import (
     place_of,
 )
 
-if TYPE_CHECKING:
-    from ...dlpack import ManagedTensor
-
 _CUDA = DeviceType.CUDA
 # A handle in 0.1 µs; ``torch.cuda.current_stream`` makes an object. Builds for CUDA have it.
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
@@ -88,7 +83,7 @@ _AS_BITS = frozenset(
 )
 
 
-def by_numpy(tensor: ManagedTensor) -> torch.Tensor | None:
+def by_numpy(tensor: "dlpack.ManagedTensor") -> torch.Tensor | None:
     """Wrap host memory through a NumPy array, in half the time; None if that is impossible.
 
     The NumPy array is writable, as PyTorch's tensors are: the plan has checked read-only memory.
@@ -411,7 +406,7 @@ class Torch(Library):
             pending=pending, refused=refused, tracked=tracked,
         )  # fmt: skip
 
-    def export(self, x: torch.Tensor, stream: int | None = None) -> ManagedTensor:
+    def export(self, x: torch.Tensor, stream: int | None = None) -> "dlpack.ManagedTensor":
         x = self.alias(x)
         info = self.describe(x)
         if info.device.type == DeviceType.CPU:
@@ -452,7 +447,7 @@ class Torch(Library):
         ):
             return _pinned(x, info)
 
-    def wrap(self, tensor: ManagedTensor) -> torch.Tensor:
+    def wrap(self, tensor: "dlpack.ManagedTensor") -> torch.Tensor:
         if tensor.device.type != DeviceType.CPU:
             # torch refuses a tensor that is not on the current device.
             with torch.device(DEVICE_NAMES[tensor.device.type], tensor.device.id):

@@ -6,8 +6,6 @@ a compiled program and at once outside of it. The gradient of each is a function
 so that it has gradients as well. A cotangent of one library is the other's conjugate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -114,7 +112,7 @@ class _Call:
             None  # of the results: their tree, their shapes and whether they are floats
         )
 
-    def gradient(self, count: int) -> _Call:
+    def gradient(self, count: int) -> "_Call":
         """Return the function from `count` arrays and the cotangents to the gradients."""
 
         def gradient(*arrays: Any) -> list[Any]:

@@ -1,7 +1,5 @@
 """State that a tensor's memory does not show: modes, transformations, tangents, storage sizes."""
 
-from __future__ import annotations
-
 from functools import cache
 from operator import mul
 

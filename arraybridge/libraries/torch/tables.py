@@ -1,7 +1,5 @@
 """PyTorch's dtypes and devices, and DLPack's."""
 
-from __future__ import annotations
-
 from functools import cache
 from warnings import catch_warnings, simplefilter
 
