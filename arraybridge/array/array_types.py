@@ -24,6 +24,7 @@ _NEVER = (type(None), bool, int, float, complex, str, bytes, type, numpy.generic
 
 
 PLAIN = Request()
+_KEPT = PLAIN, Request(copy=False)  # requests that the target's own arrays meet, unseen
 
 
 class _Fields(NamedTuple):
@@ -37,7 +38,7 @@ class ArrayType(_Fields):
     def convert(self, x: Any, request: Request = PLAIN) -> Any:
         """Convert ``x`` to this type; return ``x`` itself if it has this type and may be shared."""
         native = unwrapped(x)
-        own = request == PLAIN and RECOGNIZED[type(native)].array_type == (self.library, False)
+        own = request in _KEPT and RECOGNIZED[type(native)].array_type == (self.library, False)
         found = native if own else entry_for(type(x), library_named(self.library), request).run(x)
         if not self.wrapped:
             return found
@@ -119,7 +120,7 @@ def ways_to(library: str, request: Request = PLAIN) -> TypeCache[Any]:
             if known.is_array is False:
                 return None
             target = library_named(library)
-            own = known.library is target and request == PLAIN
+            own = known.library is target and request in _KEPT
             return OWN if own else entry_for(cls, target, request)
 
         found = _ways[library, request] = TypeCache(find)

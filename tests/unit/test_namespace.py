@@ -304,6 +304,13 @@ class TestUnify:
             ab.unify(np.ones(3), gpu)
 
 
+def test_arrays_of_the_library_are_not_looked_at():
+    meta = torch.ones(3, device="meta")  # without memory, like a tracer
+    assert ab.unify(meta, copy=False)[1] is ab.unify([meta])[1][0] is meta
+    with pytest.raises(ab.ConversionError, match="has no memory"):
+        ab.unify(meta, copy=True)
+
+
 def test_containers_that_make_their_children():
     """An array that one makes may get the id of one that another made, which is gone."""
 
