@@ -26,8 +26,8 @@ def arange(
     stop: float | None = None,
     step: float = 1,
     *,
-    dtype: DType | None = None,
-    device: Device | None = None,
+    dtype: DType = None,
+    device: Device = None,
 ) -> Array:
     """Make a 1-D array of evenly spaced values in the half-open interval ``[start, stop)``.
 
@@ -39,12 +39,7 @@ def arange(
 
 
 def asarray(
-    obj: ArrayLike,
-    /,
-    *,
-    dtype: DType | None = None,
-    device: Device | None = None,
-    copy: bool | None = None,
+    obj: ArrayLike, /, *, dtype: DType = None, device: Device = None, copy: bool | None = None
 ) -> Array:
     """Make an array from an array, a Python scalar, nested sequences of scalars, or a buffer.
 
@@ -54,11 +49,11 @@ def asarray(
     """
 
 
-def empty(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:
+def empty(shape: int | Shape, *, dtype: DType = None, device: Device = None) -> Array:
     """Make an array without initializing its elements."""
 
 
-def empty_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
+def empty_like(x: Array, /, *, dtype: DType = None, device: Device = None) -> Array:
     """Make an array with the shape and, by default, dtype of ``x``, without initializing it."""
 
 
@@ -68,13 +63,13 @@ def eye(
     /,
     *,
     k: int = 0,
-    dtype: DType | None = None,
-    device: Device | None = None,
+    dtype: DType = None,
+    device: Device = None,
 ) -> Array:
     """Make a matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
 
 
-def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: object, /, *, device: Device = None, copy: bool | None = None) -> Array:
     """Import an array of another library through ``__dlpack__``, as a view if possible.
 
     ``device`` is by default that of ``x``. ``copy``: True always copies, False never, None only if
@@ -85,11 +80,7 @@ def from_dlpack(x: object, /, *, device: Device | None = None, copy: bool | None
 
 
 def full(
-    shape: int | Shape,
-    fill_value: complex,
-    *,
-    dtype: DType | None = None,
-    device: Device | None = None,
+    shape: int | Shape, fill_value: complex, *, dtype: DType = None, device: Device = None
 ) -> Array:
     """Make an array filled with ``fill_value``.
 
@@ -99,7 +90,7 @@ def full(
 
 
 def full_like(
-    x: Array, /, fill_value: complex, *, dtype: DType | None = None, device: Device | None = None
+    x: Array, /, fill_value: complex, *, dtype: DType = None, device: Device = None
 ) -> Array:
     """Make an array with the shape and, by default, dtype of ``x``, filled with ``fill_value``."""
 
@@ -110,8 +101,8 @@ def linspace(
     /,
     num: int,
     *,
-    dtype: DType | None = None,
-    device: Device | None = None,
+    dtype: DType = None,
+    device: Device = None,
     endpoint: bool = True,
 ) -> Array:
     """Make a 1-D array of ``num`` evenly spaced values from ``start`` to ``stop``.
@@ -130,11 +121,11 @@ def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> tuple[Arra
     """
 
 
-def ones(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:
+def ones(shape: int | Shape, *, dtype: DType = None, device: Device = None) -> Array:
     """Make an array of ones."""
 
 
-def ones_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
+def ones_like(x: Array, /, *, dtype: DType = None, device: Device = None) -> Array:
     """Make an array of ones with the shape and, by default, dtype of ``x``."""
 
 
@@ -146,9 +137,9 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
     """Return the upper triangle of each matrix, with zeros below the ``k``-th diagonal."""
 
 
-def zeros(shape: int | Shape, *, dtype: DType | None = None, device: Device | None = None) -> Array:
+def zeros(shape: int | Shape, *, dtype: DType = None, device: Device = None) -> Array:
     """Make an array of zeros."""
 
 
-def zeros_like(x: Array, /, *, dtype: DType | None = None, device: Device | None = None) -> Array:
+def zeros_like(x: Array, /, *, dtype: DType = None, device: Device = None) -> Array:
     """Make an array of zeros with the shape and, by default, dtype of ``x``."""

@@ -24,7 +24,8 @@ newaxis = None
 
 # The aliases that the templates' annotations use; ``Array`` is :class:`arraybridge.Array`.
 
-# A library's own dtype object (``numpy.dtype``, ``torch.dtype``, ...): they share no base class.
+# A library's own dtype object (``numpy.dtype``, ``torch.dtype``, ...): they share no base class. As
+# a default, None: the function chooses; so also for devices.
 DType: TypeAlias = Any
 
 # What a ``device=`` takes: an `arraybridge.Device`, its string, or the library's own device.
@@ -88,7 +89,7 @@ class IInfo(Protocol):
     dtype: DType
 
 
-def astype(x: Array, dtype: DType, /, *, copy: bool = True, device: Device | None = None) -> Array:
+def astype(x: Array, dtype: DType, /, *, copy: bool = True, device: Device = None) -> Array:
     """Cast an array to a dtype, by any cast.
 
     To cast complex to real numbers, take ``real`` or ``imag`` first. The integers for NaN and
@@ -147,14 +148,14 @@ class NamespaceInfo(Protocol):
     def default_device(self) -> DLPackDevice | None:
         """Return the device of new arrays by default; None if it is not known in advance."""
 
-    def default_dtypes(self, *, device: Device | None = None) -> DefaultDataTypes:
+    def default_dtypes(self, *, device: Device = None) -> DefaultDataTypes:
         """Return the default dtype of each kind on a device."""
 
     def devices(self) -> tuple[DLPackDevice, ...]:
         """Return the available devices, each of which ``device=`` accepts."""
 
     def dtypes(
-        self, *, device: Device | None = None, kind: Kind | tuple[Kind, ...] | None = None
+        self, *, device: Device = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
         """Return the standard's dtypes of some kinds (None: of all) that a device supports."""
 

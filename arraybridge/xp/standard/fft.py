@@ -29,9 +29,7 @@ def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     """Compute the discrete Fourier transform of complex numbers along one axis."""
 
 
-def fftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
-) -> Array:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType = None, device: Device = None) -> Array:
     """Return the frequencies of an :func:`fft` of length ``n``, in cycles per unit of ``d``.
 
     Frequencies from 0 up are followed by the negative ones. For an even ``n``, the middle one is
@@ -94,9 +92,7 @@ def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
     """
 
 
-def rfftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Device | None = None
-) -> Array:
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType = None, device: Device = None) -> Array:
     """Return the ``n//2 + 1`` frequencies of an :func:`rfft`, in cycles per unit of ``d``."""
 
 

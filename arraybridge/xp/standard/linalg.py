@@ -174,7 +174,7 @@ def svdvals(x: Array, /) -> Array:
     """Compute singular values, ``(..., min(M, N))``, real and in descending order."""
 
 
-def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
+def trace(x: Array, /, *, offset: int = 0, dtype: DType = None) -> Array:
     """Compute the sums of the diagonals of matrices.
 
     ``dtype``: the dtype of the result, to which ``x`` is cast first. By default that of ``x``, but

@@ -22,23 +22,13 @@ __all__ = [
 
 
 def cumulative_prod(
-    x: Array,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DType | None = None,
-    include_initial: bool = False,
+    x: Array, /, *, axis: int | None = None, dtype: DType = None, include_initial: bool = False
 ) -> Array:
     """Compute the cumulative product along an axis; ``include_initial``: 1 is put before it."""
 
 
 def cumulative_sum(
-    x: Array,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DType | None = None,
-    include_initial: bool = False,
+    x: Array, /, *, axis: int | None = None, dtype: DType = None, include_initial: bool = False
 ) -> Array:
     """Compute the cumulative sum along an axis; ``include_initial``: 0 is put before it."""
 
@@ -56,7 +46,7 @@ def min(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> Arr
 
 
 def prod(
-    x: Array, /, *, axis: Axes | None = None, dtype: DType | None = None, keepdims: bool = False
+    x: Array, /, *, axis: Axes | None = None, dtype: DType = None, keepdims: bool = False
 ) -> Array:
     """Compute the product along axes; 1 without elements."""
 
@@ -72,7 +62,7 @@ def std(
 
 
 def sum(
-    x: Array, /, *, axis: Axes | None = None, dtype: DType | None = None, keepdims: bool = False
+    x: Array, /, *, axis: Axes | None = None, dtype: DType = None, keepdims: bool = False
 ) -> Array:
     """Compute the sum along axes; 0 without elements."""
 
