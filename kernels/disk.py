@@ -14,12 +14,14 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
+from pathlib import Path
 
 _DIGEST_BYTES = 32
+_SOURCES = os.path.join(os.path.dirname(__file__), "cuda")
 _CACHES = {"darwin": ("Library", "Caches")}
 
 
@@ -42,11 +44,11 @@ def folder() -> str | None:
     return os.path.join(parent, "arraybridge")
 
 
-def path(name: str, dependencies: Callable[[], tuple[object, ...]], *key: object) -> str | None:
+def path(name: str, *key: object) -> str | None:
     """Return the path of a kernel's file, whose name begins with `name`; None if there is none.
 
     The code depends on `key` (by its ``repr``), on `dependencies`, and on Numba's settings in the
-    environment, which are added here.
+    environment.
     """
     where = folder()
     try:
@@ -64,22 +66,20 @@ def path(name: str, dependencies: Callable[[], tuple[object, ...]], *key: object
     return os.path.join(where, f"{name}-{blake2b(text, digest_size=10).hexdigest()}.kernel")
 
 
-def dependencies(where: str, package: str, file: str) -> tuple[object, ...]:
-    """Return what all kernels of a folder of sources depend on; read it once, and keep it.
+@cache
+def dependencies(where: str = _SOURCES) -> tuple[object, ...]:
+    """Return what all kernels of a folder of sources depend on, except the environment.
 
-    A digest of the sources; Python's version, as Numba starts from bytecode; and a package's
-    version, in a file of it: to import it would take longer than to load a kernel. OSError,
-    ImportError or ValueError if one cannot be read: old code would look current.
+    A digest of the sources; Python's version, as Numba starts from bytecode; and numba-cuda's, in a
+    file of it: to import it would take longer than to load a kernel. OSError, ImportError or
+    ValueError if one cannot be read.
     """
     digest = blake2b()
-    for name in sorted(os.listdir(where)):
-        if name.endswith(".py"):
-            with open(os.path.join(where, name), "rb") as source:
-                digest.update(source.read())
-    spec, version = find_spec(package), b""
-    if spec is not None and spec.origin is not None:
-        with open(os.path.join(os.path.dirname(spec.origin), file), "rb") as text:
-            version = text.read()
+    for source in sorted(Path(where).glob("*.py")):
+        digest.update(source.read_bytes())
+    spec = find_spec("numba_cuda")
+    origin = spec.origin if spec else None
+    version = Path(origin).with_name("VERSION").read_bytes() if origin else b""
     return digest.hexdigest(), sys.version_info[:2], version
 
 

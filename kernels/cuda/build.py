@@ -8,13 +8,11 @@ imports Numba and NVVM, without a driver.
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import c_size_t, c_void_p, string_at
-from functools import cache
 
 from arraybridge.kernels import disk
 from arraybridge.kernels.cuda import driver
@@ -49,13 +47,7 @@ def compiled(plan: Plan, device: Device) -> bytes:
 def _path(plan: Plan, capability: tuple[int, int]) -> str | None:
     """Return the path of a kernel's file; None if its key cannot be determined."""
     name = f"cuda-{plan.kernel}-sm{capability[0]}{capability[1]}"
-    return disk.path(name, _dependencies, plan.kernel, plan.constants, capability)
-
-
-@cache
-def _dependencies() -> tuple[object, ...]:
-    """Return everything that all kernels depend on, except the environment."""
-    return disk.dependencies(os.path.dirname(__file__), "numba_cuda", "VERSION")
+    return disk.path(name, plan.kernel, plan.constants, capability)
 
 
 def target(plan: Plan, capability: tuple[int, int]) -> tuple[int, int]:

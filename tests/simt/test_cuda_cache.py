@@ -60,7 +60,7 @@ def test_found_by_the_next_process(folder, compiled):
 
 def test_other_code_is_another_kernel(folder, compiled, monkeypatch):
     copied()
-    monkeypatch.setattr(build, "_dependencies", lambda: ("other",))
+    monkeypatch.setattr(disk, "dependencies", lambda: ("other",))
     copied()
     assert len(compiled) == 2
 
