@@ -15,7 +15,7 @@ from ..core.request import Request
 from ..dlpack import Device, is_capsule
 from ..dlpack.types import HOST_ACCESSIBLE
 from ..protocols.rejections import has_no_memory, is_arraylike, speaks
-from ..pytree import CONTAINERS, mapped
+from ..pytree import CONTAINERS, leaves
 from .array import Array, from_dlpack
 from .device_namespace import fallback_library
 from .library_array import LibraryArray, array_class
@@ -151,15 +151,7 @@ def is_data(x: Any) -> bool:
 
 def arrays_in(tree: Any, are: Callable[[Any], bool] = is_array) -> list[Any]:
     """List the arrays in nested containers, in order: what `are` says are arrays."""
-    found: list[Any] = []
-
-    def keep(leaf: Any) -> Any:
-        if are(leaf):
-            found.append(leaf)
-        return leaf
-
-    mapped(keep, tree, are)
-    return found
+    return [leaf for leaf in leaves(tree, are) if are(leaf)]
 
 
 def lazy_library(x: Any) -> Library | None:
