@@ -183,10 +183,10 @@ PyObject *ab_block(size_t nbytes, void **start, int *fresh)
     }
     if (!self)
         return PyErr_Format(PyExc_MemoryError, "cannot allocate %zu bytes", nbytes);
+    *start = self->memory;
     PyObject *owner = PyCapsule_New(self, "arraybridge.block", drop);
     if (!owner)
         free_block(self);
-    *start = self->memory;
     return owner;
 }
 
