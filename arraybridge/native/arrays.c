@@ -98,11 +98,19 @@ static PyObject *capsule_signature(PyObject *known, PyObject *x)
     return or_slow(key, AB_KNOWN(known, 0), x);
 }
 
+/* The C exchange API of dlpack.h 1.3, up to what is used here. */
+typedef struct ExchangeAPI {
+    DLPackVersion version;
+    struct ExchangeAPI *prev_api;
+    void *not_used[3];
+    int (*dltensor_from_py_object_no_sync)(void *, DLTensor *);
+} ExchangeAPI;
+
 /* PyTorch's type and functions, and the functions in Python for what is odd; see `torch_functions`. */
 enum { TENSOR, PARAMETER, MODES, LEVEL, FORWARD, IS_NEG, IS_CONJ, STORAGE, OFFSET, NUMPY, CLONE,
        FORMAT, NAMES, SIGNATURE, VIEW, COPY, IN_NUMPY, COUNT };
 static PyObject *torch[COUNT];
-static int (*borrow)(void *, DLTensor *); /* of its C exchange API */
+static int (*borrow)(void *, DLTensor *); /* dltensor_from_py_object_no_sync of its table */
 static Py_ssize_t most; /* elements of a small copy */
 
 /* A tensor of the exact type, which the exchange API describes: of a parameter, an alias. NULL,
@@ -339,8 +347,8 @@ PyObject *ab_applied(PyObject *convert, PyObject *x, const DLTensor *t)
                                           : PyObject_Vectorcall(convert, &x, 1, NULL);
 }
 
-/* torch_functions(address, most, ...): the signature, the exact one, view, copy, layout, and copy in
-   NumPy. */
+/* torch_functions(api, most, ...): the signature, the exact one, view, copy, layout, and copy in
+   NumPy; None if the capsule has no such table. */
 static PyObject *torch_functions(PyObject *module, PyObject *args)
 {
     static PyMethodDef functions[] = {{"torch_signature", torch_signature, METH_O, NULL},
@@ -348,8 +356,12 @@ static PyObject *torch_functions(PyObject *module, PyObject *args)
                                       {"torch_copy_small", torch_copy_small, METH_O, NULL},
                                       {"torch_layout", torch_layout, METH_O, NULL},
                                       {"torch_in_numpy", torch_in_numpy, METH_O, NULL}};
-    void *address = PyLong_AsVoidPtr(PyTuple_GetItem(args, 0));
-    memcpy(&borrow, &address, sizeof borrow);
+    ExchangeAPI *api = PyCapsule_GetPointer(PyTuple_GetItem(args, 0), "dlpack_exchange_api");
+    while (api && api->version.major != DLPACK_MAJOR)
+        api = api->prev_api; /* all that is known of a table of another version */
+    PyErr_Clear();
+    if (!api || !(borrow = api->dltensor_from_py_object_no_sync))
+        Py_RETURN_NONE;
     most = PyLong_AsSsize_t(PyTuple_GetItem(args, 1));
     Py_INCREF(args); /* for good */
     for (int i = 0; i < COUNT; i++)
@@ -370,7 +382,7 @@ PyMethodDef ab_arrays_methods[] = {
     {"numpy_signature", numpy_signature_of, METH_VARARGS, "numpy_signature(slow, exact)"},
     {"capsule_signature", capsule_signature_of, METH_VARARGS, "capsule_signature(slow)"},
     {"torch_functions", torch_functions, METH_VARARGS,
-     "torch_functions(address, most, type, ...): signature, exact one, view, copy, layout"},
+     "torch_functions(api, most, type, ...): signature, exact one, view, copy, layout"},
     {"same_memory", same_memory, METH_VARARGS,
      "same_memory(x, y): whether they are the same elements; None if Python must look."},
     {0}};

@@ -203,16 +203,16 @@ def signature(x: torch.Tensor) -> Hashable:
 exact: Any = None
 _copy_in_numpy: Any = None
 layout: Any = lambda x: None  # noqa: E731
-_api = dlpack.exchange_api(torch.Tensor)
-if C is not None and _api is not None and _api.table.dltensor_from_py_object_no_sync:
-    signature, exact, to_numpy, _copy_small, layout, _copy_in_numpy = C.torch_functions(
-        _api.table.dltensor_from_py_object_no_sync, SMALL, torch.Tensor,
-        torch.nn.Parameter, modes, level, forward_ad,
-        torch.Tensor.is_neg, torch.Tensor.is_conj, torch.Tensor.untyped_storage,
-        torch.Tensor.storage_offset, torch.Tensor.numpy, torch.Tensor.clone,
-        torch.contiguous_format, ("memory_format",), signature, to_numpy, _copy_small,
-        copy_aligned,
-    )  # fmt: skip
+_in_c = C and C.torch_functions(
+    getattr(torch.Tensor, "__dlpack_c_exchange_api__", None), SMALL, torch.Tensor,
+    torch.nn.Parameter, modes, level, forward_ad,
+    torch.Tensor.is_neg, torch.Tensor.is_conj, torch.Tensor.untyped_storage,
+    torch.Tensor.storage_offset, torch.Tensor.numpy, torch.Tensor.clone,
+    torch.contiguous_format, ("memory_format",), signature, to_numpy, _copy_small,
+    copy_aligned,
+)  # fmt: skip
+if _in_c is not None:
+    signature, exact, to_numpy, _copy_small, layout, _copy_in_numpy = _in_c
 
 
 def _copy_on_device(x: torch.Tensor) -> torch.Tensor | None:
