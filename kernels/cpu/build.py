@@ -20,6 +20,7 @@ from arraybridge.kernels.cpu.loader import (
     LIBRARY,
     Kind,
     digest,
+    is_whole,
     machine,
     nest_symbol,
     symbol,
@@ -51,7 +52,7 @@ def keys(vector: int) -> list[Key]:
 def is_current(path: str = LIBRARY) -> bool:
     """Whether a library is made of these sources, for this kind of machine."""
     made_of = digest()
-    if made_of is None or not os.path.exists(path):
+    if made_of is None or not os.path.exists(path) or not is_whole(path):
         return False
     with open(path, "rb") as library:
         return made_of.encode() + b"\0" in library.read()

@@ -130,6 +130,8 @@ def _opened() -> ctypes.CDLL | str:
     if not os.path.exists(LIBRARY):
         return f"there is no {LIBRARY}: {again}"
     try:
+        if not is_whole(LIBRARY):
+            return f"{LIBRARY} is cut short: {again}"
         library = ctypes.CDLL(LIBRARY)
         made_of = ctypes.string_at(library["arraybridge_sources"]).decode()
         if made_of != (digest() or made_of):
@@ -137,6 +139,14 @@ def _opened() -> ctypes.CDLL | str:
     except (OSError, AttributeError) as error:
         return f"the kernels cannot be loaded here ({error}): {again}"
     return library
+
+
+def is_whole(path: str) -> bool:
+    """Whether a file of Linux has all sections that its header tells of: without, it may crash."""
+    with open(path, "rb") as file:
+        head, length = file.read(64), file.seek(0, os.SEEK_END)
+    start, number = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (60, 62)))
+    return head[:5] != b"\x7fELF\2" or length >= start + 64 * number  # bytes of an entry
 
 
 def digest() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from importlib import import_module
@@ -126,13 +127,14 @@ def replace(path: Path, old: bytes, new: bytes) -> None:
     [
         (Path.unlink, "there is no "),
         (lambda path: path.write_bytes(b"none"), "cannot be loaded here"),
+        (lambda path: os.truncate(path, 100_000), "cut short"),
         (lambda path: replace(path, b"arraybridge_sources", b"arraybridge_others!"), "symbol"),
         (
             lambda path: replace(path, loader.digest().encode(), b"0" * len(loader.digest())),
             "other sources",
         ),
     ],
-    ids=["none", "damaged", "another", "older"],
+    ids=["none", "damaged", "cut", "another", "older"],
 )
 def test_without_it_numpy_copies(tmp_path: Path, harm, said: str) -> None:
     library = Path(shutil.copy(loader.LIBRARY, tmp_path))
