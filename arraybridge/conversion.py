@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import dlpack
 from .core.library import Library
 from .core.records import ConversionError, Route, TensorInfo, amended
-from .core.registry import KNOWN, RECORDS, TypeRecord, library_named
+from .core.registry import KNOWN, RECORDS, library_named
 from .core.request import Request, request_of
 from .core.table import MOST, Entry, entry_of, front, nothing
 from .dlpack import Device
@@ -132,7 +132,7 @@ def entry_of_call(
         if found is not None:
             return found
     request = request_of(device, copy, alias_readonly, dtype, casting, order)
-    entry = _entry(record, kind, library_named(to), request)
+    entry = entry_for(kind, library_named(to), request)
     if remembered and not isinstance(dtype, Mapping):
         if len(record.table) >= MOST:
             record.table.clear()
@@ -145,12 +145,7 @@ def entry_of_call(
 
 def entry_for(kind: type, target: Library, request: Request) -> Entry | Deferred | Unwrapped:
     """Return what converts the arrays of a type."""
-    return _entry(RECORDS[kind], kind, target, request)
-
-
-def _entry(
-    record: TypeRecord, kind: type, target: Library, request: Request
-) -> Entry | Deferred | Unwrapped:
+    record = RECORDS[kind]
     if target.computing.map_blocks is not None:
         raise ConversionError(
             f"{target.name} makes its arrays in blocks, so it cannot be a target: "

@@ -1,5 +1,6 @@
 """``namespace``: the array API namespace of arrays; ``unify``: convert arrays to one library."""
 
+from contextlib import suppress
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -282,8 +283,9 @@ def _goal_of_call(xs: Any, like: Any) -> Goal:
 
 def _check_one_device(arrays: list[Any]) -> None:
     """Check that arrays that stay where they are, of one library, are on one device."""
-    if _same_device(arrays):
-        return
+    with suppress(AttributeError, NotImplementedError, RuntimeError, TypeError):  # such as tracers
+        if len({x.device for x in arrays}) == 1:
+            return
     places = {place for x in arrays if (place := device_of(x)) is not None}
     if len(places) > 1:
         names = " and ".join(sorted(map(str, places)))
@@ -292,29 +294,14 @@ def _check_one_device(arrays: list[Any]) -> None:
         )
 
 
-def _same_device(arrays: list[Any]) -> bool:
-    """Whether the library's own devices of arrays are equal; False if one has none."""
-    try:
-        return len({x.device for x in arrays}) == 1
-    except (AttributeError, NotImplementedError, RuntimeError, TypeError):  # such as tracers
-        return False
-
-
-def _model(like: Any) -> Any:
-    """Return the array that ``like`` is or holds; None for the name of a library."""
-    if isinstance(like, str | ModuleType):
-        return None
-    model = next(iter(arrays_in(like, is_data)), None)
-    if model is None:
-        raise TypeError(f"like= must be a library, an array, or a container with one, got {like!r}")
-    return model
-
-
 def goal_of(like: Any, model: Any = None) -> Goal:
     """Interpret ``like``, a library, an array or a container; `model` is its array if known."""
-    model = _model(like) if model is None else model
-    if model is None:
+    if isinstance(like, str | ModuleType):
         return Goal(ArrayType(library_named(like).name, False))
+    if model is None:
+        model = next(iter(arrays_in(like, is_data)), None)
+    if model is None:
+        raise TypeError(f"like= must be a library, an array, or a container with one, got {like!r}")
     array_type = array_type_of(model)
     if array_type.wrapped and array_class(array_type.library) is None:
         array_type = ArrayType(fallback_library(model.device), True)

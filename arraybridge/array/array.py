@@ -9,11 +9,11 @@ import numpy
 from ..conversion import convert, numpy_view
 from ..core.copiers import copier_for, no_copy
 from ..core.kernel import compact_copy
-from ..core.library import Library, exported, place_named
+from ..core.library import Library, exported, place_named, relabelled
 from ..core.records import ConversionError, TensorInfo, no_copy_allowed
 from ..core.registry import KNOWN, RECORDS, library_named
 from ..core.request import Request, checked_copy
-from ..core.table import OBSERVERS, notify, notify_copy, notify_view, plan_for, relabelled, run_plan
+from ..core.table import OBSERVERS, notify, notify_copy, notify_view, plan_for, run_plan
 from ..core.transfer import fetched
 from ..dlpack import CPU, Device, DeviceType, check_stream, reads_versioned, to_capsule
 from ..native.pyapi import CapsuleType

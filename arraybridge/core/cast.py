@@ -5,7 +5,7 @@ casts its own arrays (gradients flow through), arrays on other devices, and host
 is faster and gives the same values.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import reduce
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from ..layout import SMALL, is_non_negative
 from ..ndarrays import numpy_dtype
 from .copiers import on_host, resolved
 from .kernel import compact_copy, own_copies_serve
-from .library import Computing, Library, edge_between, exported, itself, own_copy, then
+from .library import Computing, Library, edge_between, exported, itself, own_copy, relabelled, then
 from .records import USUAL_ALIGNMENT, ConversionError, Route, TensorInfo, first_line
 from .registry import library_named, library_of_type
 
@@ -192,13 +192,14 @@ class CastCopy(NamedTuple):
         axes, dtype = self.axes, self.dtype
         back = [axes.index(axis) for axis in range(len(axes))]
         if dtype == info.dtype and not info.pending:
-            block = compact_copy(_permuted(exported(source, x, info, briefly=True), axes))
+            read = exported(source, x, info, briefly=True)
+            block = compact_copy(relabelled(read, read.device, axes))
         else:
             shape = tuple([info.shape[axis] for axis in axes])
             block = ManagedTensor.allocate(shape, dtype, padded=dtype.subbyte)
             self._fill(block, x, source, info, back)
         if axes != tuple(range(len(axes))):
-            block = _permuted(block, back)
+            block = relabelled(block, block.device, back)
         if self.device.type == CPU.type:  # the target may have several CPU devices
             block.device = self.device
         if self.onward is not None:  # the rest of the route starts from a NumPy array
@@ -213,7 +214,8 @@ class CastCopy(NamedTuple):
         faster = self._faster(info)
         if faster is not None:
             with suppress(Exception):  # NumPy casts everything
-                read = _permuted(exported(source, x, info, briefly=True), self.axes)
+                read = exported(source, x, info, briefly=True)
+                read = relabelled(read, read.device, self.axes)
                 faster.computing.assign(faster.wrap(block), faster.wrap(read))
                 return
         old = x if source is numpy else numpy.wrap(exported(source, x, info, briefly=True))
@@ -222,22 +224,6 @@ class CastCopy(NamedTuple):
             _assign_checked(new.transpose(back), old.transpose(back), info.dtype, self.dtype, numpy)
         else:
             numpy.computing.assign(new, old)
-
-
-def _permuted(tensor: ManagedTensor, axes: Sequence[int]) -> ManagedTensor:
-    """Return a view with the axes in another order."""
-    made = ManagedTensor.trusted(
-        tensor.pointer,
-        tuple([tensor.shape[axis] for axis in axes]),
-        tuple([tensor.strides[axis] for axis in axes]),
-        tensor.dtype,
-        tensor.device,
-        tensor.readonly,
-        tensor.padded,
-        tensor.owner,
-    )
-    made.copied = tensor.copied
-    return made
 
 
 def _assign_checked(new: Any, old: Any, given: DataType, made: DataType, numpy: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from ..dlpack import DataType, DataTypeCode
 from ..dlpack.types import BY_NAME
 from ..suggest import did_you_mean
-from .registry import library_of_package
+from .registry import library_of_package, remembered
 
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe", "same_value"]
 CASTINGS: tuple[str, ...] = get_args(Casting)
@@ -37,15 +37,11 @@ def data_type_named(dtype: object) -> DataType:
     except TypeError:  # unhashable
         raise _no_dtype(dtype) from None
     if found is None:
-        found = _read(dtype)
-        if len(_known) >= _MOST:
-            _known.clear()
-        _known[key] = found
+        found = remembered(_known, key, _read(dtype))
     return found
 
 
 _known: dict[tuple[type, object], DataType] = {}
-_MOST = 256
 
 
 def _read(dtype: Any) -> DataType:

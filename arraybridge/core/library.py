@@ -1,6 +1,6 @@
 """``Library``: the interface between arraybridge and an array library."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -304,6 +304,20 @@ def on_memory(info: TensorInfo, owner: object) -> "dlpack.ManagedTensor":
         info.data, info.shape, info.strides, info.dtype, info.device, info.readonly, info.padded,
         owner,
     )  # fmt: skip
+
+
+def relabelled(
+    tensor: "dlpack.ManagedTensor", device: Device, axes: Sequence[int] | None = None
+) -> "dlpack.ManagedTensor":
+    """Return a view of a tensor, labelled as on a device, with its axes in another order."""
+    axes = range(len(tensor.shape)) if axes is None else axes
+    shape, strides = (tuple([of[axis] for axis in axes]) for of in (tensor.shape, tensor.strides))
+    made = dlpack.ManagedTensor.trusted(
+        tensor.pointer, shape, strides, tensor.dtype, device, tensor.readonly, tensor.padded,
+        tensor.owner,
+    )  # fmt: skip
+    made.copied = tensor.copied
+    return made
 
 
 def exported(

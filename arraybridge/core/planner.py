@@ -6,7 +6,7 @@ the array. Modules that copy are imported for the first copy.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..dlpack import CPU, DataType, Device, DeviceType
 from ..layout import c_strides
@@ -56,20 +56,15 @@ def unavailable(info: TensorInfo) -> str | None:
     return None
 
 
-class _Planning:
+class _Planning(NamedTuple):
     """The planning of one request; methods return routes or reasons."""
 
-    def __init__(
-        self,
-        s: TensorInfo,
-        source: Library,
-        target: Library,
-        request: Request,
-        edges: bool,
-        same: bool,
-    ) -> None:
-        self.s, self.source, self.target = s, source, target
-        self.request, self.edges, self.same = request, edges, same
+    s: TensorInfo
+    source: Library
+    target: Library
+    request: Request
+    edges: bool
+    same: bool
 
     def _route(
         self,
@@ -279,10 +274,8 @@ class _Planning:
             own = own_copy(source, s)
             edge = None if own is None else own.function
         # On the host never by the library's import, which may keep the layout.
-        if s.device.host:
-            copier: Any = copiers.on_host(s, source, source)
-        else:
-            copier = copiers.copier_for(s, source, source)
+        copier_of: Any = copiers.on_host if s.device.host else copiers.copier_for
+        copier = copier_of(s, source, source)
         if copier is None:
             return self.refuse(copiers.no_copy(s, source))
         axes = tuple(range(s.ndim))
@@ -464,11 +457,11 @@ def missing_device(accepts: Accepts, wanted: Device) -> str | None:
     """Return why a library has no arrays on a device, or None if it may have them."""
     if wanted.type not in accepts.devices:
         known = ", ".join(sorted(str(Device(kind)) for kind in accepts.devices))
-        return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
-    if wanted.type == CPU.type and wanted.id >= accepts.cpus:
+    elif wanted.type == CPU.type and wanted.id >= accepts.cpus:
         known = f"cpu to cpu:{accepts.cpus - 1}" if accepts.cpus > 1 else "cpu"
-        return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
-    return None
+    else:
+        return None
+    return f"{accepts.library} has no arrays on {wanted}; it has them on {known}"
 
 
 def check_present(library: str, wanted: Device, count: int) -> None:

@@ -56,7 +56,8 @@ def register_library(library: Library, /, *, replace: bool = False) -> None:
         raise ValueError(
             f"there is a library {name!r} already: choose another name, or pass replace=True"
         )
-    registry.register(library)
+    registry.registered()[name] = library
+    registry.forget()
 
 
 def check(library: Any) -> None:
@@ -95,4 +96,5 @@ def unregister_library(name: str, /) -> None:
     if name not in known:
         names = f"the registered ones are {', '.join(sorted(known))}" if known else "no library is"
         raise ValueError(f"library {name!r} is not registered; {names}")
-    registry.unregister(name)
+    del known[name]
+    registry.forget()

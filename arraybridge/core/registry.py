@@ -59,6 +59,14 @@ class TypeCache(dict[type, V]):
         self._passing.clear()
 
 
+def remembered(known: dict[Any, V], key: object, value: V, most: int = 256) -> V:
+    """Keep a value in a cache of at most `most`, and return it."""
+    if len(known) >= most:
+        known.clear()
+    known[key] = value
+    return value
+
+
 class Entry:
     """A library of the table in ``arraybridge.libraries``, or of an entry point.
 
@@ -93,16 +101,8 @@ class TypeRecord(dict[Any, Callable[[Any], Any]]):
     """
 
     __slots__ = (
-        "entries",
-        "frame",
-        "lazy",
-        "library",
-        "namespace",
-        "sort",
-        "table",
-        "view",
-        "wrap",
-    )
+        "entries", "frame", "lazy", "library", "namespace", "sort", "table", "view", "wrap",
+    )  # fmt: skip
 
     def __init__(self, cls: type) -> None:
         super().__init__()
@@ -179,19 +179,7 @@ def frames_of(cls: type) -> Callable[[Any], Any] | None:
     return None
 
 
-def register(library: Library) -> None:
-    """Add a library or replace one of its name; ``register_library`` checks it first."""
-    _registered[library.name] = library
-    forget()
-
-
-def unregister(name: str) -> None:
-    """Undo `register`."""
-    del _registered[name]
-    forget()
-
-
-def registered() -> Mapping[str, Library]:
+def registered() -> dict[str, Library]:
     """Return the libraries that users registered, by name."""
     return _registered
 

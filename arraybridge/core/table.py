@@ -14,20 +14,12 @@ from collections.abc import Callable, Hashable
 from functools import partial, update_wrapper
 from typing import Any, NoReturn, TypeVar
 
-from .. import dlpack
 from ..dlpack import CPU, DataTypeCode, Device
 from ..native import C
-from .library import Library, described_with_booleans, exported, itself, or_else
+from .library import Library, described_with_booleans, exported, itself, or_else, relabelled
 from .planner import UNLIMITED, plan, unavailable
-from .records import (
-    USUAL_ALIGNMENT,
-    ConversionError,
-    Route,
-    TensorInfo,
-    described_key,
-    first_line,
-)
-from .registry import RECORDS, library_of_type
+from .records import USUAL_ALIGNMENT, ConversionError, Route, TensorInfo, described_key, first_line
+from .registry import RECORDS, library_of_type, remembered
 from .request import Request
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,9 +98,7 @@ class Entry:
             edges = source.routing.plain(x)
             route = plan(info, source, target, request, edges=edges, same=self._same)
             route.run = self._function(route, info)
-            if len(self._routes) >= MOST:
-                self._routes.clear()
-            self._routes[key] = route
+            remembered(self._routes, key, route)
         return route.about(info)
 
     def new(self, x: Any, key: Hashable) -> Callable[[Any], Any]:
@@ -120,19 +110,12 @@ class Entry:
         if route.kind == "refuse":
             raise ConversionError(route.why, route)
         assert route.run is not None
-        if len(self.runs) >= MOST:
-            self.runs.clear()
-        self.runs[key] = route.run
-        return route.run
+        return remembered(self.runs, key, route.run)
 
     def _new_view(self, x: Any, key: Hashable) -> Callable[[Any], Any]:
         """Return the conversion of arrays with a new key if it is a view, and remember it."""
         route = self.plan(self.source.alias(x))
-        run = (route.kind == "view" and route.run) or nothing
-        if len(self.views) >= MOST:
-            self.views.clear()
-        self.views[key] = run
-        return run
+        return remembered(self.views, key, (route.kind == "view" and route.run) or nothing)
 
     def failed(self, x: Any, error: Exception) -> NoReturn:
         """Raise the best error for a conversion that failed.
@@ -235,9 +218,8 @@ def _with_booleans(sign: Callable[[Any], Hashable], source: Library) -> Callable
         key = sign(x)
         known = booleans.get(key)
         if known is None:
-            if len(booleans) >= MOST:
-                booleans.clear()
-            known = booleans[key] = source.describe(x).dtype.code == DataTypeCode.BOOL
+            known = source.describe(x).dtype.code == DataTypeCode.BOOL
+            remembered(booleans, key, known)
         return (key, described_with_booleans(source, x).pending) if known else key
 
     return key_of
@@ -300,10 +282,7 @@ def entry_of(kind: type, source: Library, target: Library, request: Request) -> 
     key = source, target, request
     entry: Entry | None = entries.get(key)
     if entry is None:
-        entry = Entry(kind, source, target, request)
-        if len(entries) >= MOST:
-            entries.clear()
-        entries[key] = entry
+        entry = remembered(entries, key, Entry(kind, source, target, request))
     return entry
 
 
@@ -331,18 +310,3 @@ def _wrapped(x: Any, source: Library, target: Library, info: TensorInfo, place: 
     if tensor.device != place:
         tensor = relabelled(tensor, place)
     return target.wrap(tensor)
-
-
-def relabelled(tensor: "dlpack.ManagedTensor", device: Device) -> "dlpack.ManagedTensor":
-    """Return a view of host memory labelled as another device; leave the caller's ``tensor``."""
-    return dlpack.ManagedTensor.adopt(
-        tensor.pointer,
-        tensor.shape,
-        tensor.dtype,
-        owner=tensor.owner,
-        device=device,
-        strides=tensor.strides,
-        readonly=tensor.readonly,
-        copied=tensor.copied,
-        padded=tensor.padded,
-    )

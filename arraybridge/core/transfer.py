@@ -63,7 +63,9 @@ def _uploaded_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
     """Copy from the host to a CUDA device, in slices, through pinned memory."""
     from ..kernels.cuda import transfer
 
-    block, made = _allocated(of, info)
+    there = info._replace(device=of.place)
+    block = of.target.devices.empty(there)
+    made = check_made(block, of.target, there)
     if info.size:
         itemsize = info.itemsize
         read = exported(of.source, x, info, briefly=True)
@@ -90,12 +92,6 @@ def _fetched_pinned(of: Transfer, x: object, info: TensorInfo) -> object:
         read = of.source.export(x, stream)
         transfer.fetch(block.pointer, read.pointer, info.nbytes, stream, info.device.id)
     return of.target.wrap(block)
-
-
-def _allocated(of: Transfer, info: TensorInfo) -> tuple[object, TensorInfo]:
-    info = info._replace(device=of.place)
-    block = of.target.devices.empty(info)
-    return block, check_made(block, of.target, info)
 
 
 def transfer_for(

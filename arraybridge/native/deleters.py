@@ -69,12 +69,10 @@ class Imported(list[pyapi.CapsuleType]):
     __del__ = list.clear
 
 
-_MADE = pyapi.DLPACK_NAMES
-
-
 def owner_of(address: int, versioned: bool) -> object:
     """Return an owner of a producer's struct."""
-    return Imported((pyapi.new_capsule(address, _MADE[versioned], _destructors[versioned]),))
+    name = pyapi.DLPACK_NAMES[versioned]
+    return Imported((pyapi.new_capsule(address, name, _destructors[versioned]),))
 
 
 def take(capsule: object, versioned: bool) -> tuple[int, object] | None:

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.library import Library, on_memory
+from ..core.library import Library, on_memory, relabelled
 from ..core.records import Accepts, ConversionError, TensorInfo, of_native
 from ..core.registry import RECORDS, library_named
-from ..core.table import relabelled
 from ..dlpack import DeviceType, ManagedTensor, acquire, device_of, exchange_api, is_capsule
 from ..layout import span
 from ..ndarrays import address_of

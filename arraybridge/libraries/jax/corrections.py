@@ -238,12 +238,11 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 def matrix_rank(M: Any, rtol: Any = None, **kwargs: Any) -> jax.Array:
     """Count the singular values above ``rtol`` times the largest one."""
-    if rtol is None:
-        if M.ndim > 1 and 0 in M.shape[-2:]:
-            rtol = 0.0  # its value without singular values, for which JAX fails
-        return jnp.linalg.matrix_rank(M, rtol=rtol, **kwargs)
-    largest = jnp.linalg.norm(M, ord=2, axis=(-2, -1))
-    return jnp.linalg.matrix_rank(M, rtol=rtol * largest, **kwargs)
+    if rtol is not None:
+        rtol = rtol * jnp.linalg.norm(M, ord=2, axis=(-2, -1))
+    elif M.ndim > 1 and 0 in M.shape[-2:]:
+        rtol = 0.0  # its value without singular values, for which JAX fails
+    return jnp.linalg.matrix_rank(M, rtol=rtol, **kwargs)
 
 
 def expand_dims(a: Any, axis: Any = 0) -> jax.Array:

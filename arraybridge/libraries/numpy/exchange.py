@@ -13,7 +13,7 @@ import numpy as np
 from ... import dlpack
 from ...core.library import Computing, Library, Routing, array_itself, deferred
 from ...core.records import NO_DTYPE, Accepts, Edge, TensorInfo
-from ...core.registry import RECORDS
+from ...core.registry import RECORDS, remembered
 from ...dlpack import CPU, DataType, DeviceType
 from ...layout import Memory, in_bytes, in_elements
 from ...native import C
@@ -34,11 +34,7 @@ WRITING = WRITEABLE | -1 << 31
 _KINDS = {dtype: kind for dtype in PLAIN if (kind := dlpack_dtype(dtype)) is not None}
 _USUAL = tuple(TensorInfo._field_defaults.values())[1:]  # of the fields after `readonly`
 _made: Any = tuple.__new__
-
-
 _BYTES = "numpy.frombuffer(x.tobytes(), '{}')"
-
-
 #: The data types of ml_dtypes, by their size, that `numpy.save` most likely stored as bytes.
 _SAVED = {1: "float8_e4m3fn", 2: "bfloat16"}
 
@@ -118,10 +114,7 @@ _ways: dict[bytes, bytes] = {}  # by layout; see `kernels.cpu.copying`
 def _new_way(key: bytes) -> bytes:
     from ...kernels.cpu.copying import way_of_key
 
-    if len(_ways) >= 1024:
-        _ways.clear()
-    way = _ways[key] = way_of_key(key)
-    return way
+    return remembered(_ways, key, way_of_key(key), 1024)
 
 
 def _num_threads() -> int:

@@ -190,8 +190,6 @@ def _copy_small(x: torch.Tensor) -> torch.Tensor | None:
         return None
     x = x.data  # the signature has checked the rest of `alias`
     check_storage(x)
-    if x.is_contiguous():  # conjugate bits are applied in either case
-        return x.clone()
     return x.clone(memory_format=torch.contiguous_format)
 
 
@@ -303,10 +301,7 @@ class _Computing(Computing):
         kind, ndim = TORCH_DTYPES[dtype], len(axes)
         in_order = axes == tuple(range(ndim))
         laid = x if in_order else x.permute(axes)
-        if laid.dtype is not kind:
-            made = laid.to(kind, memory_format=torch.contiguous_format)
-        else:
-            made = laid.clone(memory_format=torch.contiguous_format)
+        made = laid.to(kind, copy=True, memory_format=torch.contiguous_format)
         return made if in_order else made.permute([axes.index(axis) for axis in range(ndim)])
 
     def casts_faster(self, given: DataType, wanted: DataType) -> bool:

@@ -108,9 +108,7 @@ class _Call:
 
     def __init__(self, linearize: Callable[..., Any], pull_back: Callable[..., Any]) -> None:
         self.linearize, self.pull_back = linearize, pull_back
-        self.spec: Any = (
-            None  # of the results: their tree, their shapes and whether they are floats
-        )
+        self.spec: Any = None  # of the results: their tree, shapes, and which are floats
 
     def gradient(self, count: int) -> "_Call":
         """Return the function from `count` arrays and the cotangents to the gradients."""

@@ -131,11 +131,5 @@ def build(source: Sharded, mesh: Any, convert: Callable[..., Any]) -> DTensor:
         )
     order = sorted(range(local.ndim), key=local.stride, reverse=True)
     shape = torch.Size(source.shape)
-    return DTensor.from_local(
-        local,
-        mesh,
-        placements,
-        run_check=False,
-        shape=shape,
-        stride=dense_strides(shape, tuple(order)),
-    )
+    stride = dense_strides(shape, tuple(order))
+    return DTensor.from_local(local, mesh, placements, run_check=False, shape=shape, stride=stride)

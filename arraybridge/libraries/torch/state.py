@@ -5,6 +5,7 @@ from operator import mul
 
 import torch
 from torch.autograd import forward_ad
+from torch.nn.parameter import UninitializedTensorMixin
 
 from ...core.records import ConversionError
 from ...core.registry import TypeCache, package_of
@@ -42,14 +43,11 @@ def check_shape(x: torch.Tensor) -> None:
             "a nested tensor's parts differ in shape: pass torch.nested.to_padded_tensor(x, 0.0), "
             "or its parts, x.unbind()"
         )
-    if type(x) is not torch.Tensor and isinstance(x, _UNINITIALIZED):
+    if type(x) is not torch.Tensor and isinstance(x, UninitializedTensorMixin):
         raise ConversionError(
             f"an {type(x).__name__} has no shape yet: run the module once, or call "
             "x.materialize(shape) and pass x.detach()"
         )
-
-
-_UNINITIALIZED = torch.nn.parameter.UninitializedTensorMixin
 
 
 def has_tangent(x: torch.Tensor) -> bool:
