@@ -89,7 +89,7 @@ class Call:
         if seen is None:
             given = x if isinstance(x, Array) else native
             seen = self.ways[type(given)].run(given)
-            if anew or way.describe(native).size:
+            if (inspect if anew else way.describe)(native).size:
                 return None, seen if is_capsule(x) else self._watched(seen)
         return None if is_capsule(x) else native, seen
 
@@ -197,8 +197,9 @@ def same_memory(x: Any, y: Any) -> bool:
         a, b = inspect(x), inspect(y)
     except (ConversionError, NotImplementedError, RuntimeError):  # the function took it away
         return False
-    same = a.shape == b.shape and a.dtype == b.dtype and a.pending == b.pending
+    same = a.shape == b.shape and a.dtype == b.dtype
     if a.empty or not same:
         return same
     steps = zip(a.shape, a.strides, b.strides, strict=True)
-    return a.pointer == b.pointer and all(n == 1 or s == t for n, s, t in steps)
+    same = a.pointer == b.pointer and a.pending == b.pending
+    return same and all(n == 1 or s == t for n, s, t in steps)

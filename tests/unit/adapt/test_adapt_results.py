@@ -7,6 +7,7 @@ import warnings
 
 import jax
 import numpy as np
+import pyarrow
 import pytest
 import scipy.ndimage
 import scipy.special
@@ -100,11 +101,14 @@ ARRAYS = {
     "transposed": lambda v: v.T.copy().T,
     "swapped": lambda v: v.astype(">f8"),
     "empty": lambda v: v[:0],
+    "empty, swapped": lambda v: v.astype(">f8")[:0],
+    "empty, bits": lambda v: pyarrow.array([], pyarrow.bool_()),
     "read-only": lambda v: (v, v.setflags(write=False))[0],
     "Array": ab.from_dlpack,
     "torch": lambda v: torch.from_numpy(v),
     "torch, strided": lambda v: torch.from_numpy(v.T.copy()).T,
     "torch, conj": conj,
+    "torch, empty conj": lambda v: conj(v)[:0],
     "Array of torch": lambda v: ab.from_dlpack(torch.from_numpy(v)),
     "jax": lambda v: jax.numpy.asarray(v.astype("f4")),
 }
