@@ -339,14 +339,8 @@ def canonical(
     if dst == itemsize == src:
         itemsize *= extent
         axes.pop()
-    return Canonical(
-        tuple([axis[2] for axis in axes]),
-        tuple([axis[0] for axis in axes]),
-        tuple([axis[1] for axis in axes]),
-        itemsize,
-        dst_offset,
-        src_offset,
-    )
+    to, start, extents = (tuple([axis[k] for axis in axes]) for k in range(3))
+    return Canonical(extents, to, start, itemsize, dst_offset, src_offset)
 
 
 def _fused(axes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

@@ -31,14 +31,10 @@ except ImportError:
 
 
 _NAMES = (*NATIVE, "bfloat16")
-_COPIED = frozenset(
-    name
-    for name in (
-        "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
-        "int2 int4 uint2 uint4 float4_e2m1fn"
-    ).split()
-    if hasattr(tf.dtypes.experimental, name)
-)
+_COPIED = frozenset(dir(tf.dtypes.experimental)) & {
+    *"float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz".split(),
+    *"int2 int4 uint2 uint4 float4_e2m1fn".split(),
+}
 _numbers = frozenset(getattr(tf, name) for name in _NAMES) | frozenset(
     getattr(tf.dtypes.experimental, name) for name in _COPIED
 )

@@ -11,7 +11,7 @@ Vectors and matrices as dtypes become trailing axes, as in ``array.numpy()``. An
 
 import warp as wp
 
-from ..core.library import Devices, Library, array_itself
+from ..core.library import Devices, Library, array_itself, on_memory
 from ..core.planner import check_present
 from ..core.records import NO_DTYPE, Accepts, ConversionError, TensorInfo
 from ..dlpack import CPU, DataType, Device, DeviceType, ManagedTensor, acquire
@@ -116,9 +116,7 @@ class Warp(Library):
             tensor = acquire(x, stream=stream)  # its __dlpack__ orders the stream after Warp's own
             tensor.readonly = False  # its legacy capsule cannot mark it
             return tensor
-        return ManagedTensor.adopt(
-            info.data, info.shape, info.dtype, owner=x, strides=info.strides, device=info.device
-        )
+        return on_memory(info, x)
 
     memory_owner = array_itself
 

@@ -102,14 +102,9 @@ def tensor_of(
             f"{name} has strides {strides} (bytes), not multiples of its item size "
             f"{dtype.itemsize}, which DLPack does not support: make it contiguous first"
         )
+    place = device or device_of_pointer(pointer)
     return ManagedTensor.adopt(
-        pointer,
-        shape,
-        found,
-        owner=x,
-        strides=steps,
-        device=device or device_of_pointer(pointer),
-        readonly=bool(readonly),
+        pointer, shape, found, owner=x, strides=steps, device=place, readonly=bool(readonly)
     )
 
 

@@ -5,19 +5,13 @@ standard, with the upstream issue. `tests/support/defects` has a probe of each d
 entry can be deleted once upstream fixes it.
 """
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
+from ..array.operators import OPERATORS
+
 #: The comparisons of the standard, and Python's.
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-}
+COMPARISONS = {op.function: op.plain for op in OPERATORS if op.forms == "compare"}
 
 
 def by_value(

@@ -247,9 +247,6 @@ OPS: Any = SimpleNamespace(
 
 #: The operations of devices that copy asynchronously, from compute capability 8.0 on.
 OPS_ASYNC: Any = SimpleNamespace(
-    **{
-        **vars(OPS),
-        "copy_async": {width: _copy_async(width) for width in (4, 8)},
-        "wait_async": _wait_async,
-    }
+    **vars(OPS)
+    | {"copy_async": {width: _copy_async(width) for width in (4, 8)}, "wait_async": _wait_async}
 )

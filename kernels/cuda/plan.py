@@ -213,17 +213,9 @@ def _transpose(axes: list[Axis], width: int, dst: int, src: int) -> Plan | None:
     if widths is None:
         return None
     # The shape that wastes the least of its tiles.
-    high, wide, columns = min(
-        [
-            (
-                -(-down.extent // (TILE_BYTES // width // columns)),
-                -(-across.extent // columns),
-                columns,
-            )
-            for columns in widths
-        ],
-        key=lambda tiles: tiles[0] * tiles[1],
-    )
+    area = TILE_BYTES // width
+    tiles = [(-(-down.extent // (area // n)), -(-across.extent // n), n) for n in widths]
+    high, wide, columns = min(tiles, key=lambda tile: tile[0] * tile[1])
     if high * wide * TILE_BYTES > _MAX_TILE_WASTE * down.extent * across.extent * width:
         return None
     extents, divisions, steps = outer(rest)

@@ -17,7 +17,7 @@ import cupy
 import numpy as np
 
 from ...core.kernel import NoKernel, kernel_for
-from ...core.library import Computing, Devices, Library, Routing, deferred
+from ...core.library import Computing, Devices, Library, Routing, deferred, on_memory
 from ...core.planner import check_present
 from ...core.records import NO_DTYPE, Accepts, Edge, TensorInfo
 from ...dlpack import DataType, Device, DeviceType, ManagedTensor
@@ -149,14 +149,7 @@ class CuPy(Library):
                     current.synchronize()
                 elif wanted != (current.ptr or _DEFAULT_STREAM):
                     cupy.cuda.ExternalStream(wanted).wait_event(current.record())
-        return ManagedTensor.adopt(
-            info.data,
-            info.shape,
-            info.dtype,
-            owner=x.data,  # the memory itself: ``x.data = `` may replace the array's
-            strides=info.strides,
-            device=info.device,
-        )
+        return on_memory(info, x.data)  # the memory itself: ``x.data = `` may replace the array's
 
     def wrap(self, tensor: ManagedTensor) -> cupy.ndarray:
         shape, dtype, place = tensor.shape, tensor.dtype, tensor.device

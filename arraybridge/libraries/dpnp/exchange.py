@@ -113,12 +113,9 @@ class Dpnp(Library):
             result = dpnp.from_dlpack(Producer(tensor))
         else:
             low, high = span(shape, strides, 1)
+            start = tensor.pointer + low * dtype.itemsize
             flat = ManagedTensor.adopt(
-                tensor.pointer + low * dtype.itemsize,
-                (high - low,),
-                dtype,
-                owner=tensor.owner,
-                device=tensor.device,
+                start, (high - low,), dtype, owner=tensor.owner, device=tensor.device
             )
             block = dpnp.from_dlpack(Producer(flat)).get_array()
             result = dpnp.ndarray._create_from_usm_ndarray(

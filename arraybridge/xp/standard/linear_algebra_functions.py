@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
     from ...array import Array
 
-__all__ = [
-    "matmul", "matrix_transpose", "tensordot", "vecdot",
-]  # fmt: skip
+__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
 def matmul(x1: Array, x2: Array, /) -> Array:
