@@ -6,16 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .core import kernel
 from .core.copiers import copier_for, no_copy, resolved, stream_of
-from .core.kernel import (
-    LITTLE,
-    NoKernel,
-    compact_copy,
-    copy_into,
-    kernel_for,
-    no_kernel,
-    own_copies_serve,
-)
 from .core.library import Computing, Library, described_with_booleans, exported
 from .core.records import ConversionError, TensorInfo, pending_reason
 from .core.registry import KNOWN, RECORDS, is_library, library_of_type
@@ -126,7 +118,7 @@ def _of_array(x: Any) -> Any:
     if info.device.host:
         if OBSERVERS:
             notify_copy(f"the layout is {info.layout}", info)
-        return Array(compact_copy(native), library)
+        return Array(kernel.compact_copy(native), library)
     return _of_bare_memory(native)
 
 
@@ -176,7 +168,7 @@ def _write(out: Any, x: Any, name: str) -> None:
     """Copy ``x`` into ``out``, the argument called `name`."""
     destination, out_library = _destination(out, name)
     given, (x, library) = x, as_source(x)
-    same = library is out_library and own_copies_serve() and not OBSERVERS
+    same = library is out_library and kernel.own_copies_serve() and not OBSERVERS
     if same and type(destination) is type(x) is np.ndarray and _assigned(destination, x):
         return
     into, x = out_library.alias(destination), library.alias(x)
@@ -200,8 +192,8 @@ def _write(out: Any, x: Any, name: str) -> None:
     written = exported(out_library, into, wanted, briefly=True)
     read = exported(library, x, info, briefly=True)
     if _overlap(written, read):
-        read = compact_copy(read)
-    copy_into(written, read)
+        read = kernel.compact_copy(read)
+    kernel.copy_into(written, read)
     out_library.computing.mark_modified(destination)
 
 
@@ -218,7 +210,7 @@ def _assigned(dst: np.ndarray, src: np.ndarray) -> bool:
         or np.may_share_memory(dst, src)
     ):
         return False
-    if src.nbytes >= LITTLE:
+    if src.nbytes >= kernel.LITTLE:
         from .kernels.cpu.copying import copied
 
         form = canonical(src.shape, dst.strides, src.strides, dtype.itemsize)
@@ -233,11 +225,11 @@ def _write_off_host(
 ) -> None:
     """Copy on a device, on the destination's stream."""
     itself = library is out_library and type(library.computing).assign is not Computing.assign
-    if kernel_for(info.device) is None:
+    if kernel.kernel_for(info.device) is None:
         if itself:
             library.computing.assign(out, x)
             return
-        why = no_kernel(info.device) or "add one with arraybridge.register_kernel"
+        why = kernel.no_kernel(info.device) or "add one with arraybridge.register_kernel"
         raise ConversionError(f"no kernel for {info.device}: {why}")
     stream = stream_of(out_library, info.device)
     written = out_library.export(out, stream)
@@ -250,8 +242,8 @@ def _write_off_host(
         library = library_of_type(type(x)) or library
         read = library.export(x, stream)
     try:
-        copy_into(written, read, stream)
-    except NoKernel:  # there is no compiler; the next call knows
+        kernel.copy_into(written, read, stream)
+    except kernel.NoKernel:  # there is no compiler; the next call knows
         if not itself:
             raise
         library.computing.assign(out, x)

@@ -145,36 +145,28 @@ class Call:
         known = RECOGNIZED[type(x)]
         if known.library is None and not (known.in_memory and is_array(x)):
             return x
-        if self.locked and type(x) is np.ndarray and not x.flags.writeable:
-            self._unlock(x)
+        # The caller gets a view of a copied argument. NumPy broadcasts to read-only arrays.
+        if type(x) is np.ndarray and id(x.base) in self.locked and 0 not in x.strides:
+            x.flags.writeable = True
         if goal is None:
             return x
         own = known.library
         try:
             tracks = own and own.name != goal.library and own.computing.tracks
             if tracks and hasattr(x, "detach") and tracks(x):
-                x = self._constant(x)
+                if not self.adapted.differentiable:
+                    raise ConversionError(
+                        f"the result of {self.adapted.name} tracks gradients, as of a module's "
+                        "parameters, which would be cut silently: call it under torch.no_grad(), "
+                        "or first call module.requires_grad_(False)"
+                    )
+                x = x.detach()  # as where JAX traces
             if own is None or goal.wrapped:
                 return goal.convert(x, Request(self.device))
             return way.run(x)
         except BufferError as error:
             self.adapted.note(error, "a result", x)
             raise
-
-    def _constant(self, x: Any) -> Any:
-        """Return a result without the gradients of a module's parameters, as where JAX traces."""
-        if self.adapted.differentiable:
-            return x.detach()
-        raise ConversionError(
-            f"the result of {self.adapted.name} tracks gradients, as of a module's parameters, "
-            "which would be cut silently: call it under torch.no_grad(), or first call "
-            "module.requires_grad_(False)"
-        )
-
-    def _unlock(self, x: np.ndarray) -> None:
-        """Make a view of a copied argument, which the caller gets, writable again."""
-        if 0 not in x.strides and id(x.base) in self.locked:  # NumPy broadcasts to read-only arrays
-            x.flags.writeable = True
 
 
 def _writes_to(x: Any) -> int | None:

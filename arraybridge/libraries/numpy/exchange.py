@@ -241,16 +241,6 @@ class NumPy(Library):
             result.flags.writeable = not tensor.readonly
             return result
         strides = in_bytes(tensor.strides, dtype.itemsize)
-        owner = tensor.owner
-        if (
-            type(owner) is np.ndarray  # usually an array that was pinned
-            and owner.dtype is dtype
-            and owner.shape == shape
-            and owner.strides == strides
-            and owner.flags.num & WRITING == (0 if tensor.readonly else WRITEABLE)
-            and address_of(owner) == tensor.pointer
-        ):
-            return owner.view()
         plain = dtype.isbuiltin == 1  # not by kind: float8_e5m2 has "f", and then <f1
         typestr = dtype.str if plain else f"|V{dtype.itemsize}"
         memory = Memory(tensor.pointer, shape, strides, typestr, tensor.readonly, tensor.owner)

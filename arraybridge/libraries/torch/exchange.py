@@ -41,17 +41,7 @@ from ...layout import SMALL, Memory, in_bytes, relaxed
 from ...native import C
 from ...ndarrays import dlpack_dtype, numpy_dtype, with_plain_strides
 from ..numpy.exchange import copy_aligned
-from .state import (
-    check_shape,
-    has_tangent,
-    in_storage,
-    is_transformed,
-    lacks_memory,
-    level,
-    modes,
-    no_memory,
-    not_negated,
-)
+from . import state
 from .tables import (
     BITS,
     DEVICE_NAMES,
@@ -90,7 +80,7 @@ def by_numpy(tensor: "dlpack.ManagedTensor") -> torch.Tensor | None:
     """
     kind = _TYPESTRS.get(tensor.dtype)
     shape = tensor.shape
-    if kind is None or 0 in shape or len(shape) > MOST_AXES or modes():
+    if kind is None or 0 in shape or len(shape) > MOST_AXES or state.modes():
         return None
     strides = in_bytes(relaxed(shape, tensor.strides), tensor.dtype.itemsize)
     memory = Memory(tensor.pointer, shape, strides, kind, False, tensor.owner)
@@ -149,17 +139,17 @@ def _bits_to_numpy(x: torch.Tensor) -> np.ndarray:
 
 def check_storage(x: torch.Tensor) -> None:
     """Raise RuntimeError if the storage is too small: reading would leave its memory."""
-    if not in_storage(x):
+    if not state.in_storage(x):
         raise RuntimeError("the storage of the tensor was resized")
 
 
 def _writable(kinds: Any) -> Any:
-    return lambda s: s.dtype in kinds and not (s.readonly or s.ndim > MOST_AXES or modes())
+    return lambda s: s.dtype in kinds and not (s.readonly or s.ndim > MOST_AXES or state.modes())
 
 
 def _read_only(s: TensorInfo) -> bool:
     known = s.readonly and s.dtype in _IN_NUMPY and not s.empty
-    return known and s.ndim <= MOST_AXES and not modes()
+    return known and s.ndim <= MOST_AXES and not state.modes()
 
 
 def _in_numpy(s: TensorInfo) -> bool:
@@ -173,8 +163,8 @@ def _is_plain(x: torch.Tensor) -> bool:
         and x.layout is _STRIDED
         and not x.is_nested
         and forward_ad._current_level < 0
-        and not modes()
-        and level() is None
+        and not state.modes()
+        and state.level() is None
     )
 
 
@@ -203,7 +193,7 @@ _copy_in_numpy: Any = None
 layout: Any = lambda x: None  # noqa: E731
 _in_c = C and C.torch_functions(
     getattr(torch.Tensor, "__dlpack_c_exchange_api__", None), SMALL, torch.Tensor,
-    torch.nn.Parameter, modes, level, forward_ad,
+    torch.nn.Parameter, state.modes, state.level, forward_ad,
     torch.Tensor.is_neg, torch.Tensor.is_conj, torch.Tensor.untyped_storage,
     torch.Tensor.storage_offset, torch.Tensor.numpy, torch.Tensor.clone,
     torch.contiguous_format, ("memory_format",), signature, to_numpy, _copy_small,
@@ -221,7 +211,7 @@ def _copy_on_device(x: torch.Tensor) -> torch.Tensor | None:
     device, data = place_of(x.device), x.data_ptr()
     assert device is not None
     kernel = kernel_for(device)
-    if kernel is None or _raw_stream is None or not data or not in_storage(x):
+    if kernel is None or _raw_stream is None or not data or not state.in_storage(x):
         return None
     block = torch.empty_like(x, memory_format=torch.contiguous_format)
     stream = _raw_stream(device.id) or (1 if device.type == DeviceType.CUDA else 0)
@@ -296,7 +286,7 @@ class _Computing(Computing):
 
     def astype(self, x: torch.Tensor, dtype: DataType, axes: tuple[int, ...]) -> torch.Tensor:
         x = LIBRARY.alias(x)
-        if x.is_cpu and x.layout is _STRIDED and level() is None:
+        if x.is_cpu and x.layout is _STRIDED and state.level() is None:
             check_storage(x)
         kind, ndim = TORCH_DTYPES[dtype], len(axes)
         in_order = axes == tuple(range(ndim))
@@ -343,7 +333,7 @@ class Torch(Library):
 
     edges = EDGES
     signature = staticmethod(signature)
-    routing = Routing(_is_plain, _pointer, exact, aligned=64, state=modes)  # such as fake tensors
+    routing = Routing(_is_plain, _pointer, exact, aligned=64, state=state.modes)
 
     def describe(self, x: torch.Tensor) -> TensorInfo:
         seen = layout(x)
@@ -355,7 +345,7 @@ class Torch(Library):
 
     def _described(self, x: torch.Tensor) -> TensorInfo:
         """Describe any tensor."""
-        check_shape(x)
+        state.check_shape(x)
         dtype = DLPACK_DTYPES.get(x.dtype)
         device = place_of(x.device)
         if device is None:
@@ -363,7 +353,7 @@ class Torch(Library):
                 f"torch's device {x.device} has no memory to share: "
                 "move the tensor to a real device"
             )
-        refused = no_memory(x)
+        refused = state.no_memory(x)
         shape = tuple(x.shape)
         data, strides, tracked = 0, (0,) * len(shape), False
         if refused is None:
@@ -371,18 +361,18 @@ class Torch(Library):
             try:
                 data = x.data_ptr()
             except RuntimeError as error:
-                tracked = is_transformed(x)
+                tracked = state.is_transformed(x)
                 refused = (
                     f"this {type(x).__name__} has no plain memory ({first_line(error)}): "
                     "convert outside vmap, grad and compile"
                 )
             else:
-                refused = lacks_memory(x, data)
+                refused = state.lacks_memory(x, data)
                 data = 0 if refused else data
         if refused is None:
             if x.requires_grad:
                 refused = "gradients are tracked and would be cut silently: pass x.detach()"
-            elif has_tangent(x):
+            elif state.has_tangent(x):
                 refused = "forward-mode gradients would be lost silently: pass x.detach()"
             tracked = refused is not None
         if dtype is None:
@@ -395,7 +385,7 @@ class Torch(Library):
                 pending += ("conj",)
             if x.is_neg():
                 pending += ("neg",)
-                refused = not_negated(x)
+                refused = state.not_negated(x)
         return TensorInfo(
             "torch", data, 0, shape, strides, dtype, device, False,
             pending=pending, refused=refused, tracked=tracked,
@@ -432,7 +422,7 @@ class Torch(Library):
             return x.detach()
         if briefly:
             return x
-        if type(x) in PLAIN and level() is None and not modes():
+        if type(x) in PLAIN and state.level() is None and not state.modes():
             return _pinned(x, info)
         # Of what a subclass, a mode or a transformation intercepts, nothing is called.
         with (
@@ -472,7 +462,7 @@ def _pinned(x: torch.Tensor, info: TensorInfo) -> np.ndarray:
         owner = torch.Tensor.numpy(plain)
     except (RuntimeError, ValueError):  # more axes than NumPy supports, wider elements
         owner = torch.empty(0, dtype=torch.uint8).set_(x.untyped_storage()).numpy()
-    if x.data_ptr() != info.data or lacks_memory(x, info.data):
+    if x.data_ptr() != info.data or state.lacks_memory(x, info.data):
         raise ConversionError("the tensor's memory was replaced meanwhile: convert it again")
     return owner
 
