@@ -14,7 +14,9 @@ Results are cached, since layouts repeat: 0.1 µs instead of 0.4 to 7.
 
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+Ints: TypeAlias = tuple[int, ...]  # a shape, or strides
 
 MAX_NDIM = 64  # NumPy's limit, the largest of any library
 #: The most items that a library casts without a kernel, and that PyTorch copies.
@@ -34,7 +36,7 @@ LAYOUTS: dict[str, str] = {
 
 
 @lru_cache(1024)
-def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
+def c_strides(shape: Ints, itemsize: int = 1) -> Ints:
     """Return the strides of the C-contiguous layout, in which the last axis varies fastest.
 
     They are in bytes with ``itemsize`` in bytes, in elements with 1. An extent of 0 counts as 1, as
@@ -56,28 +58,26 @@ def c_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
 
 
 @lru_cache(1024)
-def dense_strides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+def dense_strides(shape: Ints, axes: Ints) -> Ints:
     """Return the strides, in elements, of a dense array; `axes`: in memory, outermost first."""
     dense = c_strides(tuple(shape[axis] for axis in axes))
     steps = dict(zip(axes, dense, strict=True))
     return tuple(steps[axis] for axis in range(len(shape)))
 
 
-def f_strides(shape: tuple[int, ...], itemsize: int = 1) -> tuple[int, ...]:
+def f_strides(shape: Ints, itemsize: int = 1) -> Ints:
     """Return the strides of the dense Fortran-ordered layout (first axis fastest)."""
     return c_strides(shape[::-1], itemsize)[::-1]
 
 
 @lru_cache(1024)
-def in_bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+def in_bytes(strides: Ints, itemsize: int) -> Ints:
     """Convert strides in elements to strides in bytes."""
     return tuple(stride * itemsize for stride in strides)
 
 
 @lru_cache(1024)
-def in_elements(
-    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
-) -> tuple[tuple[int, ...], bool]:
+def in_elements(shape: Ints, strides: Ints, itemsize: int) -> tuple[Ints, bool]:
     """Convert strides in bytes to strides in elements; return whether those are whole numbers too.
 
     Strides that are not multiples of `itemsize` are rounded down. Those that reach no element, and
@@ -97,9 +97,7 @@ def in_elements(
 
 
 @lru_cache(1024)
-def is_c_contiguous(
-    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
-) -> bool:
+def is_c_contiguous(shape: Ints, strides: Ints | None, itemsize: int = 1) -> bool:
     """Whether the elements are one dense block with the last axis fastest, as NumPy's flag.
 
     `strides` are in bytes with `itemsize` in bytes, in elements with 1; None is C order.
@@ -113,16 +111,14 @@ def is_c_contiguous(
     )
 
 
-def is_f_contiguous(
-    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
-) -> bool:
+def is_f_contiguous(shape: Ints, strides: Ints | None, itemsize: int = 1) -> bool:
     """Whether the elements are one dense block with the first axis fastest."""
     if strides is None:
         strides = c_strides(shape, itemsize)
     return is_c_contiguous(shape[::-1], strides[::-1], itemsize)
 
 
-def is_compact(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> bool:
+def is_compact(shape: Ints, strides: Ints | None, itemsize: int = 1) -> bool:
     """Whether the elements are one dense block with the axes in any order, none negative.
 
     JAX takes this, and refuses pitches, zeros and negatives (jax-ml/jax#17784).
@@ -139,7 +135,7 @@ def is_compact(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize
     return True
 
 
-def is_non_negative(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
+def is_non_negative(shape: Ints, strides: Ints | None) -> bool:
     """Whether no axis has a negative stride.
 
     Axes of extent 0 or 1 are ignored. Pass `relaxed` strides to consumers that do not ignore them:
@@ -150,7 +146,7 @@ def is_non_negative(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> 
     return all(stride >= 0 for extent, stride in zip(shape, strides, strict=True) if extent != 1)
 
 
-def is_broadcast(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
+def is_broadcast(shape: Ints, strides: Ints | None) -> bool:
     """Whether an axis of two or more elements has stride 0."""
     if strides is None or 0 in shape:
         return False
@@ -158,9 +154,7 @@ def is_broadcast(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> boo
 
 
 @lru_cache(1024)
-def relaxed(
-    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
-) -> tuple[int, ...]:
+def relaxed(shape: Ints, strides: Ints | None, itemsize: int = 1) -> Ints:
     """Set the strides that reach no element to those of a dense array.
 
     Consumers that compare strides literally refuse, or abort on, axes of extent 0 or 1 with unusual
@@ -188,7 +182,7 @@ def relaxed(
 
 
 @lru_cache(1024)
-def classify(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1) -> str:
+def classify(shape: Ints, strides: Ints | None, itemsize: int = 1) -> str:
     """Return the first name in `LAYOUTS` that describes a layout."""
     if is_c_contiguous(shape, strides, itemsize):
         return "c"
@@ -207,9 +201,7 @@ _TRIES = 10_000  # of `may_overlap_itself`: 30 ms at most
 
 
 @lru_cache(1024)
-def may_overlap_itself(
-    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int = 1
-) -> bool:
+def may_overlap_itself(shape: Ints, strides: Ints | None, itemsize: int = 1) -> bool:
     """Whether two elements may share a byte; True if that would take too long to rule out.
 
     It is quick if each axis, sorted by stride, steps past everything that the axes before it span,
@@ -260,7 +252,7 @@ def _overlap_found(axes: list[tuple[int, int]], reaches: list[int]) -> bool:
     return False
 
 
-def span(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> tuple[int, int]:
+def span(shape: Ints, strides: Ints | None, itemsize: int) -> tuple[int, int]:
     """Return the bytes ``[low, high)`` that elements cover, around that with all indices 0."""
     if 0 in shape:
         return 0, 0
@@ -283,11 +275,11 @@ class Canonical(NamedTuple):
     """
 
     # Extents, all at least 2, outermost first. ``()`` is one run of bytes; ``(0,)`` is no copy.
-    shape: tuple[int, ...]
+    shape: Ints
     # Never negative, and descending, except that strides of 0 (several elements share memory) come
     # first.
-    dst_strides: tuple[int, ...]
-    src_strides: tuple[int, ...]
+    dst_strides: Ints
+    src_strides: Ints
     # The caller's, or a multiple of it if runs of bytes are contiguous on both sides.
     itemsize: int
     # From the caller's pointers to the first item: not 0 if an axis was flipped.
@@ -296,12 +288,7 @@ class Canonical(NamedTuple):
 
 
 @lru_cache(1024)
-def canonical(
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    itemsize: int,
-) -> Canonical:
+def canonical(shape: Ints, dst_strides: Ints, src_strides: Ints, itemsize: int) -> Canonical:
     """Restate a copy from one layout to another with the fewest axes and the widest items.
 
     As in transposition libraries (HPTT, cuTENSOR, Eigen, CCCL's ``copy``, NVIDIA/cccl#7823), axes
@@ -364,8 +351,8 @@ class Memory:
     def __init__(
         self,
         address: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...] | None,
+        shape: Ints,
+        strides: Ints | None,
         typestr: str,
         readonly: bool = False,
         owner: object = None,

@@ -13,7 +13,7 @@ from typing import Any
 from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError, CUDAMemoryError
 from arraybridge.kernels.cuda.plan_types import Plan
-from arraybridge.layout import canonical
+from arraybridge.layout import Ints, canonical
 
 __all__ = ["CUDAError", "CUDAMemoryError", "copy", "plans", "unavailable"]
 
@@ -24,9 +24,9 @@ _unavailable: str | None = _UNKNOWN
 def copy(
     dst: int,
     src: int,
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
+    shape: Ints,
+    dst_strides: Ints,
+    src_strides: Ints,
     itemsize: int,
     stream: int | None = None,
     device: int = 0,
@@ -54,9 +54,9 @@ def copy(
 
 @lru_cache(4096)
 def _launches(
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
+    shape: Ints,
+    dst_strides: Ints,
+    src_strides: Ints,
     itemsize: int,
     dst: int,
     src: int,
@@ -78,12 +78,7 @@ def _launches(
 
 
 def plans(
-    shape: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    itemsize: int,
-    dst: int = 0,
-    src: int = 0,
+    shape: Ints, dst_strides: Ints, src_strides: Ints, itemsize: int, dst: int = 0, src: int = 0
 ) -> tuple[Plan, ...]:
     """Return the launches of `copy` for a layout, with offsets to its addresses."""
     from arraybridge.kernels.cuda.plan import plan

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from arraybridge.kernels import cpu
 from arraybridge.kernels.cuda import context, driver
 from arraybridge.kernels.cuda.driver import CUDAError
-from arraybridge.layout import c_strides
+from arraybridge.layout import Ints, c_strides
 
 #: Bytes of a pinned block, and the number of blocks.
 BLOCK_BYTES, BLOCKS = 8 << 20, 3
@@ -48,8 +48,8 @@ def _forget() -> None:
 def upload(
     dst: int,
     src: int,
-    shape: tuple[int, ...],
-    src_strides: tuple[int, ...],
+    shape: Ints,
+    src_strides: Ints,
     itemsize: int,
     stream: int | None,
     device: int,
@@ -106,9 +106,7 @@ def fetch(dst: int, src: int, nbytes: int, stream: int | None, device: int) -> N
     _with_ring(device, lane, work)
 
 
-def slices(
-    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
-) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+def slices(shape: Ints, strides: Ints, itemsize: int) -> Iterator[tuple[int, int, Ints]]:
     """Cut an array into slices of at most `BLOCK_BYTES` bytes that follow each other in C order.
 
     Yields the bytes from the start of the C-contiguous result, the bytes from the first item of the
