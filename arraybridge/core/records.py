@@ -279,7 +279,6 @@ class _Accepts(NamedTuple):
     dtypes: frozenset[str]
     devices: frozenset[DeviceType] = frozenset({DeviceType.CPU})
     strides: str = "any"
-    broadcast: bool = True
     alignment: int = 1
     aligned: frozenset[str] = frozenset()
     readonly: bool = False
@@ -311,8 +310,6 @@ class Accepts(_Accepts):
         The kinds of device.
     strides : {"any", "non-negative", "compact", "c"}
         The layouts. ``"compact"`` is a dense block with its axes in any order.
-    broadcast : bool
-        Whether zero strides are accepted.
     alignment : int
         The alignment that the address must have, in bytes.
     aligned : frozenset of str
@@ -414,17 +411,13 @@ IN_PARTS = dict.fromkeys(
 def layout_objection(s: TensorInfo, accepts: Accepts) -> str | None:
     """Return why ``accepts`` does not allow the layout as it is, or None."""
     rule = accepts.strides
-    if (rule == "any" and accepts.broadcast) or s.c_contiguous:
+    if rule == "any" or s.c_contiguous:
         return None
     if rule == "c":
         return "takes C order only"
     if rule == "compact":
         return None if s.compact else "takes compact strides only"
-    if rule == "non-negative" and s.negative:
-        return "takes no negative strides"
-    if not accepts.broadcast and s.repeated:
-        return "takes no zero strides"
-    return None
+    return "takes no negative strides" if s.negative else None
 
 
 def always(_: Any) -> bool:
