@@ -116,7 +116,11 @@ def _namespace_of(xs: Any, api_version: str | None) -> Any:
     arrays = [x for x in xs if not isinstance(x, _SCALARS)]
     for x in arrays or [x for x in xs if isinstance(x, numpy.generic)]:
         xp = RECORDS[type(x)].namespace if api_version is None else None
-        xp = xp or _look_up(x, api_version)
+        if xp is None:
+            xp = x.__array_namespace__() if isinstance(x, Array) else _of_native(x)
+            check_version(api_version, xp)
+            if api_version is None and type(x) is not Array:  # an Array's depends on its device
+                RECORDS[type(x)].namespace = xp
         found.setdefault(id(xp), (xp, type(x)))
     if len(found) == 1:
         return next(iter(found.values()))[0]
@@ -130,14 +134,6 @@ def _namespace_of(xs: Any, api_version: str | None) -> Any:
         f"arrays of several libraries ({kinds}): bring them into one with "
         "`xp, *arrays = arraybridge.unify(...)`"
     )
-
-
-def _look_up(x: Any, api_version: str | None) -> Any:
-    xp = x.__array_namespace__() if isinstance(x, Array) else _of_native(x)
-    check_version(api_version, xp)
-    if api_version is None and type(x) is not Array:  # an Array's depends on its device
-        RECORDS[type(x)].namespace = xp
-    return xp
 
 
 def _of_native(x: Any) -> Any:

@@ -40,8 +40,7 @@ def new_block(nbytes: int) -> tuple[object, int, bool]:
 
 def idle_bytes() -> int:
     """Return the bytes that are kept of dropped results."""
-    kept: int = 0 if C is None else C.idle_bytes()
-    return kept
+    return 0 if C is None else int(C.idle_bytes())
 
 
 def empty_block_cache() -> int:
@@ -60,8 +59,7 @@ def empty_block_cache() -> int:
     >>> ab.empty_block_cache()                      # nothing is left
     0
     """
-    freed: int = 0 if C is None else C.empty_blocks()
-    return freed
+    return 0 if C is None else int(C.empty_blocks())
 
 
 @cache

@@ -36,5 +36,4 @@ def address_of_buffer(x: jax.Array) -> int:
     releases the inputs through deleters that take the GIL, as NumPy's do.
     """
     x.block_until_ready()
-    address: int = x.unsafe_buffer_pointer()
-    return address
+    return int(x.unsafe_buffer_pointer())
