@@ -35,22 +35,17 @@ def export_route(
     if problem or info.refused:
         return route("refuse", problem or of_native(info.refused or ""))
     if place not in (here, CPU):
-        return route(
-            "refuse",
-            f"cannot export an array on {here} to dl_device={dl_device!r}, only to its own device"
-            f"{'' if here == CPU else ' and the CPU'}: arraybridge.convert(..., device=) copies it",
-        )
+        why = f"cannot export an array on {here} to dl_device={dl_device!r}, only to its own device"
+        why += "" if here == CPU else " and the CPU"
+        return route("refuse", f"{why}: arraybridge.convert(..., device=) copies it")
     if place != here and not here.host:
         if copy is False:
             return route("refuse", no_copy_allowed(f"{here} to {place} is a copy"))
         return route("transfer", "asked for by dl_device=")
     legacy = not reads_versioned(max_version)
     if legacy and info.padded:
-        return route(
-            "refuse",
-            f"a legacy capsule cannot express that each {info.dtype} takes a byte: pass "
-            "max_version=(1, 0)",
-        )
+        why = f"a legacy capsule cannot express that each {info.dtype} takes a byte"
+        return route("refuse", f"{why}: pass max_version=(1, 0)")
     unsaid = info.readonly and legacy
     if info.pending:
         why = pending_reason(info.pending)

@@ -123,6 +123,7 @@ def _machine() -> dict[str, str]:
     except OSError:  # no kernel has been written yet
         kernels = 0
     lacks = loader.unavailable()
+    built = f"{loader.LIBRARY}, for {8 * loader.VECTOR} bits"
     gpu = driver.problem() or cuda.unavailable()
     return {
         "version": ab.__version__,
@@ -130,9 +131,7 @@ def _machine() -> dict[str, str]:
         "python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
         "cpu": f"{os.cpu_count()} cores, copies by up to {ab.get_num_threads()} threads",
         "C extension": native.C.__file__ if native.C else f"not used: {native.MISSING}",
-        "CPU kernels": f"not used: {lacks}"
-        if lacks
-        else f"{loader.LIBRARY}, for {8 * loader.VECTOR} bits",
+        "CPU kernels": f"not used: {lacks}" if lacks else built,
         "CUDA kernel cache": disk.problem() or f"{kernels} kernels in {disk.folder()}",
         "cuda": gpu or f"{context.count()} devices",
     }

@@ -81,14 +81,10 @@ class MLX(Library):
     def wrap(self, tensor: ManagedTensor) -> mx.array:
         if not is_non_negative(tensor.shape, tensor.strides):
             tensor = compact_copy(tensor)  # its importer refuses negative strides,
-        kind = tensor.dtype
-        bits = ManagedTensor.adopt(
-            tensor.pointer,
-            tensor.shape,
-            _UINT16 if kind == _BFLOAT16 else kind,  # no need for ml_dtypes
-            owner=tensor.owner,
-            strides=relaxed(tensor.shape, tensor.strides),  # including those that reach no element
-        )
+        kind, shape = tensor.dtype, tensor.shape
+        strides = relaxed(shape, tensor.strides)  # including those that reach no element
+        same = _UINT16 if kind == _BFLOAT16 else kind  # no need for ml_dtypes
+        bits = ManagedTensor.adopt(tensor.pointer, shape, same, owner=tensor.owner, strides=strides)
         array = NUMPY.wrap(bits)
         if kind == _BFLOAT16:
             return mx.array(array).view(mx.bfloat16)
