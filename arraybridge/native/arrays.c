@@ -45,7 +45,7 @@ static PyObject *numpy_signature(PyObject *known, PyObject *given)
     int dense = flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS);
     PyObject *key = key_of(head, dense && AB_KNOWN(known, 1) == Py_False, PyArray_DIMS(x),
                            PyArray_STRIDES(x), ndim * sizeof(npy_intp));
-    if (!key || PyTypeNum_ISNUMBER(number))
+    if (!key || (number >= 0 && PyTypeNum_ISNUMBER(number))) /* new-style dtypes have -1 */
         return key;
     PyObject *both = PyTuple_Pack(2, dtype, key); /* dates have units, and fields names */
     Py_DECREF(key);

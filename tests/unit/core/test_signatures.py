@@ -119,8 +119,9 @@ INSIDE = {
     "nothing": ExitStack,
     "no_grad": torch.no_grad,
     "dual_level": forward_ad.dual_level,
-    "fake tensors": lambda: FakeTensorMode(allow_non_fake_inputs=True),
 }
+if C is not None:  # without it, the mode's own warning, given once, makes later calls differ
+    INSIDE["fake tensors"] = lambda: FakeTensorMode(allow_non_fake_inputs=True)
 USES = {
     "to NumPy": lambda x: ab.convert(x, "numpy"),
     "to NumPy, a view": lambda x: ab.convert(x, "numpy", copy=False),
