@@ -33,7 +33,7 @@ source = np.arange(4_000_000, dtype=np.float32).reshape(2000, 2000)[::-1, ::2]
 ab.copyto(target, source)
 assert (target == source).all()
 assert ab.convert(image, "numpy", dtype="float64", copy=True).dtype == np.float64
-own = "arraybridge's own copy" if compiled else "NumPy's copy (this arraybridge was built without"
+own = "arraybridge's own copy" if compiled else "NumPy's copy (there is no "
 assert ab.explain(large.T, "numpy", copy=True).kernel.startswith(own)
 
 # The array API, on native arrays and on Arrays.
