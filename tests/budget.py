@@ -55,7 +55,7 @@ ROOMS = {
     "tests/unit/array": 883,
     "tests/unit/audit": 319,
     "tests/unit/cli": 179,
-    "tests/unit/core": 3_579,
+    "tests/unit/core": 3_580,
     "tests/unit/dlpack": 1_269,
     "tests/unit/kernels": 1_068,
     "tests/unit/native": 1_085,
